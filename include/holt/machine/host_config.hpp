@@ -1,0 +1,36 @@
+// What of the host the engine uses: folders, programs, kernel, accelerator. A value; nothing of it is global.
+//
+//   auto host = holt::HostConfig::from_environment();
+//   host.accelerator = holt::AcceleratorChoice::require_kvm;
+//   auto machine = holt::Machine::create({.image = "holt/default"}, {}, host);
+#pragma once
+
+#include "holt/base/directories.hpp"
+
+#include <filesystem>
+
+namespace holt {
+
+enum class AcceleratorChoice {
+  automatic,    ///< KVM where it is proved to work, else TCG
+  require_kvm,  ///< refuse with KVM_UNAVAILABLE where KVM is not proved
+  tcg,          ///< software emulation
+};
+
+/// Empty paths are looked for: see each field.
+struct HostConfig {
+  Directories directories;
+  std::filesystem::path qemu = {};  ///< $HOLT_QEMU, else qemu-system-x86_64 on PATH
+  std::filesystem::path monitor =
+      {};  ///< $HOLT_MONITOR, else beside the running program, else the install folder
+  std::filesystem::path shim = {};       ///< $HOLT_SHIM, else beside the monitor: holt-memro.so
+  std::filesystem::path kernel = {};     ///< $HOLT_KERNEL, else the engine file vmlinux
+  std::filesystem::path initramfs = {};  ///< $HOLT_INITRAMFS, else the engine file initramfs.cpio
+  AcceleratorChoice accelerator = AcceleratorChoice::automatic;  ///< $HOLT_ACCELERATOR: auto, kvm or tcg
+
+  /// From Directories::from_environment() and the variables above; never looks at files.
+  /// Throws Error INVALID_CONFIG for a bad $HOLT_ACCELERATOR.
+  static HostConfig from_environment();
+};
+
+}  // namespace holt

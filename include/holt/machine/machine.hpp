@@ -1,0 +1,157 @@
+// A microVM with a disk of its own: create it, run commands in it, move files, stop it, start it again.
+//
+//   auto machine = holt::Machine::create({.name = "dev"});
+//   auto result  = machine.exec({"python3", "-c", "print(2**10)"});
+//   machine.write_file("/tmp/note", "hello");
+//   machine.stop();
+//
+// All calls block; each has a deadline of its own and takes another, and a CancellationToken. In coroutines
+// run them with holt::blocking(). Each call talks to the machine's monitor over a connection of its own, so a
+// Machine may be used by any number of threads at once. Depends on base/ only (no Asio, no JSON).
+#pragma once
+
+#include "holt/machine/config.hpp"
+#include "holt/machine/exec.hpp"
+#include "holt/machine/files.hpp"
+#include "holt/machine/host_config.hpp"
+#include "holt/machine/types.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holt {
+
+/// What a start is doing: called on the calling thread.
+struct StartProgress {
+  enum class Step { probing_accelerator, building_template, waiting_for_template, booting };
+  Step step = Step::booting;
+  std::string text;  ///< for people, no line end
+};
+
+struct StartOptions {
+  std::function<void(const StartProgress&)> on_progress = {};
+  CallOptions call = {};  ///< default deadline: 30 s for the boot; building a template comes on top, 90 s
+};
+
+struct StopOptions {
+  Duration grace = std::chrono::seconds(10);  ///< for the guest to flush; then the VMM is ended without it
+  CallOptions call = {};                      ///< default deadline: grace + 10 s
+};
+
+enum class RemoveMode {
+  stopped_only,  ///< CONFLICT when it runs
+  force,         ///< kills it first
+};
+struct RemoveOptions {
+  RemoveMode mode = RemoveMode::stopped_only;
+  CallOptions call = {};  ///< default deadline: 10 s
+};
+
+enum class RemoveKind { file_or_empty_dir, tree };
+
+/// A handle on one machine. Copies are the same machine. Thread-safe.
+///
+/// Errors that every call of a running machine can throw: INVALID_STATE (not running; retryable), NOT_FOUND
+/// (removed), GUEST_LOST (machine or channel ended, nothing was done), OUTCOME_UNKNOWN (it ended after the
+/// request was sent), GUEST_PROTOCOL (the guest broke the protocol; the machine is failed), TIMEOUT,
+/// CANCELLED.
+class Machine {
+ public:
+  /// Defines and boots. On failure nothing is left. Throws Error: INVALID_CONFIG, CONFLICT (name taken),
+  /// NOT_FOUND (image), KVM_UNAVAILABLE, HYPERVISOR_UNAVAILABLE, RUNTIME_NOT_INSTALLED, STORAGE_FULL,
+  /// TIMEOUT, CANCELLED.
+  static Machine create(const MachineConfig& config, const StartOptions& options, const HostConfig& host);
+  static Machine create(const MachineConfig& config, const StartOptions& options = {});
+
+  /// Makes the folder and the disk, boots nothing. Persistent machines only. Errors as create().
+  static Machine define(const MachineConfig& config, const HostConfig& host);
+  static Machine define(const MachineConfig& config);
+
+  /// The machine of a name, started when it was not running. Throws NOT_FOUND, and as start().
+  static Machine connect(const std::string& name, const StartOptions& options, const HostConfig& host);
+  static Machine connect(const std::string& name, const StartOptions& options = {});
+
+  /// The machine of a name as it is. Throws NOT_FOUND.
+  static Machine open(const std::string& name, const HostConfig& host);
+  static Machine open(const std::string& name);
+
+  /// All machines, by name; probed in parallel, 250 ms each. Damaged folders appear as failed with the
+  /// reason.
+  static std::vector<MachineInfo> list_all(const HostConfig& host);
+  static std::vector<MachineInfo> list_all();
+
+  const std::string& name() const;
+  /// Throws NOT_FOUND when it has been removed.
+  MachineState state() const;
+  MachineInfo info() const;
+  /// The machine object of the command line and HTTP, as JSON text.
+  std::string info_json() const;
+  /// The machine's console log on the host; guest bytes, at most 10 MiB.
+  std::filesystem::path console_log() const;
+
+  /// Boots it; quiet when it runs. Two callers at once: one boots, both get the result.
+  void start(const StartOptions& options = {});
+  /// Flushes the guest's file systems and ends it; quiet when it does not run. Nothing that was written is
+  /// lost unless the guest did not answer in the grace time. Calls under way end with GUEST_LOST, "stopped".
+  void stop(const StopOptions& options = {});
+  /// Removes machine and disk after the VMM's death is confirmed. Throws NOT_FOUND when there is none,
+  /// TIMEOUT (and keeps the folder) when the VMM cannot be ended.
+  void remove(const RemoveOptions& options = {});
+  /// Refused with NOT_SUPPORTED in this version.
+  void pause();
+  void suspend();
+  void resume();
+
+  /// Runs a command, collects what it writes. A command that fails is a result, not an error; 127 is "not
+  /// found", 126 "not executable". A working folder that is missing is Error NOT_FOUND.
+  ExecResult exec(const std::vector<std::string>& argv, const ExecOptions& options = {}) const;
+  /// The same for a script of /bin/sh.
+  ExecResult exec_shell(const std::string& script, const ExecOptions& options = {}) const;
+  /// Starts a command and gives its stream; waits for the connection only.
+  ExecStream exec_stream(const std::vector<std::string>& argv, const ExecOptions& options = {}) const;
+  ExecStream exec_shell_stream(const std::string& script, const ExecOptions& options = {}) const;
+
+  /// The bytes of a regular file. Throws NOT_FOUND, IS_DIRECTORY, NOT_REGULAR, PERMISSION_DENIED, TOO_LARGE.
+  std::string read_file(const std::string& path, const ReadOptions& options = {}) const;
+  FileReader open_read(const std::string& path, const ReadOptions& options = {}) const;
+  /// Replaces a file whole (temporary file and rename in the guest), through symbolic links.
+  void write_file(const std::string& path, std::string_view bytes,
+                  const FileWriteOptions& options = {}) const;
+  FileWriter open_write(const std::string& path, const FileWriteOptions& options = {}) const;
+
+  FileStat stat(const std::string& path, const CallOptions& options = {}) const;   ///< follows links
+  FileStat lstat(const std::string& path, const CallOptions& options = {}) const;  ///< of a link itself
+  bool exists(const std::string& path, const CallOptions& options = {}) const;     ///< follows links
+  std::string realpath(const std::string& path, const CallOptions& options = {}) const;
+  /// Names of a folder in byte order, with what lstat says of each. At most 1,000,000 entries
+  /// (LIMIT_EXCEEDED).
+  std::vector<DirEntry> list(const std::string& path, const CallOptions& options = {}) const;
+  void make_dir(const std::string& path, Parents parents = Parents::must_exist,
+                const CallOptions& options = {}) const;
+  void remove_path(const std::string& path, RemoveKind kind = RemoveKind::file_or_empty_dir,
+                   const CallOptions& options = {}) const;
+  void rename(const std::string& from, const std::string& to, const CallOptions& options = {}) const;
+
+  /// Copies a file or tree of the host to the guest path `target` (which then is the file or tree).
+  CopyResult copy_in(const std::filesystem::path& source, const std::string& target,
+                     const CopyOptions& options = {}) const;
+  /// Copies a guest file or tree to the host path `target`. The guest's names are hostile: nothing outside
+  /// `target` is touched, and no link is followed.
+  CopyResult copy_out(const std::string& source, const std::filesystem::path& target,
+                      const CopyOptions& options = {}) const;
+
+  /// Asks the guest program for a sign of life. Default deadline 5 s.
+  void ping(const CallOptions& options = {}) const;
+
+ private:
+  struct Handle;
+  explicit Machine(std::shared_ptr<Handle> handle);
+  std::shared_ptr<Handle> handle_;
+};
+
+}  // namespace holt

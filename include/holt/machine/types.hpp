@@ -1,0 +1,142 @@
+// Small values of the machine SDK: states, resources, results, file facts. Depends on base/ only.
+#pragma once
+
+#include "holt/base/cancellation.hpp"
+#include "holt/base/deadline.hpp"
+#include "holt/base/error.hpp"
+#include "holt/base/time.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holt {
+
+/// Where a machine is in its life (docs/reference.md, "Machine states").
+enum class MachineState {
+  created,    ///< never started
+  starting,   ///< booting; no command accepted yet
+  running,    ///< accepts commands
+  paused,     ///< vCPUs frozen, memory in place
+  suspended,  ///< memory in a file, no process
+  stopping,   ///< flushing its disk
+  stopped,    ///< no process, disk kept
+  failed,     ///< start failed, crashed or broke the protocol; MachineInfo::reason says which
+};
+std::string_view to_string(MachineState state);
+std::optional<MachineState> machine_state_from(std::string_view word);
+
+/// What runs the vCPUs. Only `kvm` is an isolation boundary: QEMU's security policy gives no promise under
+/// TCG.
+enum class Accelerator { kvm, tcg };
+std::string_view to_string(Accelerator accelerator);
+/// "hardware" or "none".
+std::string_view isolation_of(Accelerator accelerator);
+
+/// How the present life of a machine began.
+enum class BootKind { restore, cold };
+std::string_view to_string(BootKind kind);
+
+/// Size of a machine.
+struct Resources {
+  unsigned cpus = 2;          ///< 1 to 32
+  unsigned memory_mb = 1024;  ///< MiB, 128 to 1,048,576
+  unsigned disk_gb = 20;      ///< GiB, 1 to 4,096
+};
+
+/// What may leave a machine. `none` means that no packet can.
+enum class NetworkMode { none, open, allow_list };
+std::string_view to_string(NetworkMode mode);
+struct NetworkConfig {
+  NetworkMode mode = NetworkMode::none;
+  std::vector<std::string> hosts = {};
+  std::vector<std::string> cidrs = {};
+  std::vector<unsigned> ports = {};
+};
+
+/// Why a machine failed.
+struct MachineFailure {
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+  WallTime at{};
+  std::optional<int> signal = std::nullopt;  ///< the signal that ended the VMM, if one did
+};
+
+/// Everything known of a machine without asking its guest (spec: docs/reference.md, "Machine object").
+struct MachineInfo {
+  std::string name;
+  MachineState state = MachineState::created;
+  std::optional<MachineFailure> reason = std::nullopt;
+  std::string image_reference;
+  std::string image_digest;
+  WallTime created_at{};
+  std::optional<WallTime> started_at = std::nullopt;
+  std::optional<int> pid = std::nullopt;  ///< of the VMM, while there is one
+  std::optional<Accelerator> accelerator = std::nullopt;
+  std::optional<BootKind> boot_kind = std::nullopt;
+  std::optional<Duration> boot_time = std::nullopt;  ///< start of the VMM to identity acknowledged
+  Resources resources = {};
+  NetworkConfig network = {};
+  std::vector<std::string> env_names = {};  ///< never the values
+  std::string working_dir;
+  std::string user;
+  std::map<std::string, std::string> labels = {};
+  bool persistent = true;
+  std::optional<Duration> idle_stop = std::nullopt;
+  std::uint64_t disk_bytes = 0;    ///< blocks of the overlay on the host
+  std::uint64_t memory_bytes = 0;  ///< resident memory of the VMM
+  bool responsive = true;          ///< false: its monitor did not answer in time
+};
+
+/// What every call that waits takes.
+struct CallOptions {
+  std::optional<Deadline> deadline = std::nullopt;  ///< unset: the call's own default, which it documents
+  std::optional<CancellationToken> cancel = std::nullopt;
+};
+
+/// How a command ended, and what it wrote where that was collected.
+struct ExecResult {
+  std::optional<int> exit_code = std::nullopt;  ///< 0-255, set when it exited
+  std::optional<int> signal = std::nullopt;     ///< set when a signal ended it
+  bool timed_out = false;                       ///< the option `timeout` ended it
+  bool oom = false;                             ///< the guest's kernel ended it for want of memory
+  std::string out;
+  std::string err;
+  bool out_truncated = false;
+  bool err_truncated = false;
+  Duration duration{};  ///< on the guest's clock
+
+  bool success() const { return exit_code == 0; }
+  /// What a shell would show: the exit code, 124 when timed out, 128 + signal.
+  int shell_code() const {
+    if (timed_out) return 124;
+    return exit_code ? *exit_code : 128 + signal.value_or(0);
+  }
+};
+
+enum class FileType { regular, directory, symlink, fifo, socket, block_device, char_device, unknown };
+std::string_view to_string(FileType type);
+
+/// Facts of a guest file.
+struct FileStat {
+  FileType type = FileType::unknown;
+  std::uint64_t size = 0;
+  std::uint32_t mode = 0;  ///< permission bits, 07777
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::int64_t mtime_ns = 0;  ///< nanoseconds since 1970 on the guest's clock
+  std::uint64_t inode = 0;
+  std::string target;  ///< of a symbolic link
+};
+
+/// One name of a folder. `name` has neither '/' nor NUL and is never "." or "..".
+struct DirEntry {
+  std::string name;
+  FileStat stat;
+};
+
+}  // namespace holt
