@@ -1,0 +1,23 @@
+// What an image may cost before it is refused. Depends on the standard library only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace holt::image {
+
+/// Budgets of one image build. All count what was unpacked, so a small archive that expands without end is
+/// stopped by them. Exceeding one is LIMIT_EXCEEDED. Published in docs/reference.md.
+struct Limits {
+  std::uint64_t entries = 1'000'000;                       ///< members of all layers
+  std::uint64_t unpacked_bytes = std::uint64_t{16} << 30;  ///< file data of all layers
+  std::uint64_t file_bytes = std::uint64_t{16} << 30;      ///< apparent size of one file, holes included
+  std::size_t path_bytes = 4095;                           ///< PATH_MAX without its NUL
+  std::size_t path_depth = 256;                            ///< components of one path
+  std::size_t symlinks_followed = 40;                      ///< in one path; as the kernel's MAXSYMLINKS
+};
+
+/// Longest component of a path, ext4's EXT4_NAME_LEN.
+inline constexpr std::size_t k_name_bytes = 255;
+
+}  // namespace holt::image
