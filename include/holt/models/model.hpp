@@ -15,6 +15,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 namespace holt {
@@ -67,7 +69,7 @@ struct ModelRequestParameters {
 /// kept.
 using ModelSettings = Json;
 
-/// One event of a streamed response, as it happens; the JSON form (`event_kind`) is what to_json() gives.
+/// One event of a streamed response, as it happens; event_to_json() gives its JSON form (`event_kind`).
 struct PartStartEvent {
   std::size_t index = 0;
   ResponsePart part;
@@ -75,15 +77,21 @@ struct PartStartEvent {
 };
 struct TextDelta {
   std::string content_delta;
+  std::optional<std::string> provider_name = std::nullopt;
+  Json provider_details = nullptr;
 };
 struct ThinkingDelta {
   std::optional<std::string> content_delta = std::nullopt;
   std::optional<std::string> signature_delta = std::nullopt;
+  std::optional<std::string> provider_name = std::nullopt;
+  Json provider_details = nullptr;
 };
 struct ToolCallDelta {
   std::optional<std::string> tool_name_delta = std::nullopt;
   Json args_delta = nullptr;  ///< text or object or null
   std::optional<std::string> tool_call_id = std::nullopt;
+  std::optional<std::string> provider_name = std::nullopt;
+  Json provider_details = nullptr;
 };
 struct PartDeltaEvent {
   std::size_t index = 0;
@@ -107,7 +115,8 @@ Json event_to_json(const ModelStreamEvent& event);
 struct StreamedResponse {
   /// Called for each event, on the awaiter's executor. May throw to stop the stream.
   std::function<void(const ModelStreamEvent&)> on_event = {};
-  /// The response so far: state `incomplete` while streaming, `complete` after a normal end.
+  /// The response so far: state `incomplete` while streaming, `complete` (or `suspended`) after a normal end,
+  /// `interrupted` after an error or a cancellation.
   ModelResponse response = {};
 };
 
@@ -128,7 +137,14 @@ class Model {
   /// made from a repaired history. The agent calls it before request() and request_stream().
   virtual MessageHistory prepare(MessageHistory messages, const ModelRequestParameters& parameters) const;
 
-  /// Sends prepared messages and waits for the whole response. Throws ModelAPIError and its kin, UserError.
+  /// Parameters as this model takes them with these settings: output mode `automatic` becomes what the model
+  /// does best, and `allow_text_output` says what that leaves open. request() and request_stream() do it
+  /// themselves; the agent calls it to know which mode it gets. Changes nothing the second time.
+  virtual ModelRequestParameters resolve(ModelRequestParameters parameters,
+                                         const ModelSettings& settings) const;
+
+  /// Sends prepared messages and waits for the whole response. Throws ModelAPIError and its kin,
+  /// UnexpectedModelBehavior, UserError; Error CANCELLED when the awaiting coroutine is cancelled.
   virtual Task<ModelResponse> request(MessageHistory messages, ModelSettings settings,
                                       ModelRequestParameters parameters) = 0;
   /// The same, streamed into `stream`. After an error stream.response holds what came so far.
@@ -142,7 +158,18 @@ class Model {
 using ModelPtr = std::shared_ptr<Model>;
 
 /// The model of an id "PROVIDER:NAME" ("anthropic:claude-sonnet-4-5", "test"), keys and base URLs from the
-/// environment. Throws UserError: unknown provider (with a near match), missing key.
+/// environment. Throws UserError: unknown provider (with a near match), missing key, a provider that this
+/// version does not speak to.
 ModelPtr make_model(const std::string& id);
+/// The same with variables looked up by `environment`.
+using EnvironmentLookup = std::function<std::optional<std::string>(const std::string& name)>;
+ModelPtr make_model(const std::string& id, const EnvironmentLookup& environment);
+
+/// PROVIDER and NAME of an id, split at its first colon; no provider when there is no colon.
+struct ModelId {
+  std::optional<std::string> provider;
+  std::string name;
+};
+ModelId split_model_id(std::string_view id);
 
 }  // namespace holt
