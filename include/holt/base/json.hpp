@@ -1,7 +1,7 @@
 // Reading and writing JSON as Pydantic's core does it (docs/reference.md, "JSON"):
 //
 //   auto value = holt::parse_json(R"({"n": 1e400, "big": 123456789012345678901})");
-//   if (!value) std::cerr << value.error().message();    // Not JSON: no `:` here (line 1, column 5)
+//   if (!value) std::cerr << value.error().text();        // e.g. no `:` here (line 1, column 5)
 //   std::string text = holt::dump_json(*value);           // {"n":null,"big":123456789012345678901}
 //
 // Differences to nlohmann's own reader and writer: NaN and infinities are read (also 1e400 and the bare words
