@@ -1,0 +1,174 @@
+#include "holt/base/error.hpp"
+#include "holt/base/ids.hpp"
+#include "holt/base/json.hpp"
+#include "holt/machine/names.hpp"
+#include "machine/host_facts.hpp"
+#include "machine/record.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace holt::machine {
+namespace {
+
+constexpr std::size_t k_record_limit = std::size_t{1} << 20;
+constexpr std::string_view k_staging = ".staging-";
+constexpr std::string_view k_removing = ".removing-";
+
+// Far more than the making of a lock file takes, on any host.
+constexpr auto k_staging_grace = std::chrono::seconds(10);
+
+bool is_older_than(const std::filesystem::path& path, std::chrono::seconds age) {
+  std::error_code error;
+  auto changed = std::filesystem::last_write_time(path, error);
+  return !error && std::filesystem::file_time_type::clock::now() - changed > age;
+}
+
+int rename_without_replacing(const std::filesystem::path& from, const std::filesystem::path& to) {
+  return static_cast<int>(
+      ::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE));
+}
+
+}  // namespace
+
+bool MachineFolder::exists() const {
+  return ::access(path_.c_str(), F_OK) == 0;
+}
+
+MachineRecord MachineFolder::read_record() const {
+  auto text = read_file_if_exists(record_file(), k_record_limit);
+  auto name = path_.filename().string();
+  if (!text && !exists()) {
+    throw Error(ErrorCode::not_found, fmt::format("There is no machine {}", name),
+                {.subject = name, .hint = "See holt ls -a for those there are."});
+  }
+  auto record = decode_record(text.value_or(""));
+  if (record.config.name != name) {
+    throw Error(ErrorCode::invalid_state,
+                fmt::format("The record in the folder of {} is of another machine", name), {.subject = name});
+  }
+  return record;
+}
+
+std::map<std::string, std::string> MachineFolder::read_env() const {
+  std::map<std::string, std::string> env;
+  auto text = read_file_if_exists(env_file(), k_record_limit);
+  if (!text) return env;
+  auto json = parse_json(*text);
+  if (!json || !json->is_object()) {
+    throw Error(ErrorCode::invalid_state, "The machine's environment file is damaged",
+                {.subject = env_file()});
+  }
+  for (const auto& [name, value] : json->items()) {
+    if (value.is_string()) env[name] = value.get<std::string>();
+  }
+  return env;
+}
+
+MachineStatus MachineFolder::read_status() const {
+  auto text = read_file_if_exists(status_file(), k_record_limit);
+  return text ? decode_status(*text) : MachineStatus{.host_boot_id = {}};
+}
+
+void MachineFolder::write_status(const MachineStatus& status) const {
+  auto temporary = path_ / fmt::format(".status.{}", random_hex(8));
+  Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd) throw system_error(errno, fmt::format("write {}", status_file().string()), status_file());
+  try {
+    write_all(fd.get(), encode_status(status));
+    if (::rename(temporary.c_str(), status_file().c_str()) != 0) throw system_error(errno, "rename");
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+}
+
+MachineFolder MachineFolders::of(const std::string& name) const {
+  check_machine_name(name);
+  return MachineFolder(root_ / name);
+}
+
+std::vector<std::string> MachineFolders::names() const {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(root_, error)) {
+    auto name = entry.path().filename().string();
+    if (is_machine_name(name)) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+MachineFolders::Staged MachineFolders::stage() const {
+  make_private_directory(root_);
+  TempDir folder(root_, k_staging);
+  auto lock = FileLock::acquire(folder.path() / "lock", Deadline::after(std::chrono::seconds(1)));
+  return {std::move(folder), std::move(lock)};
+}
+
+FileLock MachineFolders::publish(Staged staged, const std::string& name) const {
+  auto target = of(name).path();
+  if (rename_without_replacing(staged.folder.path(), target) != 0) {
+    if (errno == EEXIST || errno == ENOTEMPTY) {
+      throw Error(ErrorCode::conflict, fmt::format("There is already a machine {}", name),
+                  {.subject = name, .hint = "Choose another name, or remove that machine."});
+    }
+    throw system_error(errno, fmt::format("make the machine's folder {}", target.string()), target);
+  }
+  staged.folder.release();
+  return std::move(staged.lock);
+}
+
+void MachineFolders::erase(const MachineFolder& folder, FileLock lock) const {
+  auto doomed = root_ / fmt::format("{}{}", k_removing, random_hex(16));
+  if (::rename(folder.path().c_str(), doomed.c_str()) != 0) {
+    throw system_error(errno, fmt::format("remove {}", folder.path().string()), folder.path());
+  }
+  remove_tree(doomed);
+  (void)lock;  // held until the last file is gone, so that a sweep leaves the rest to us
+}
+
+void MachineFolders::sweep() const {
+  std::error_code error;
+  std::vector<std::filesystem::path> left;
+  for (const auto& entry : std::filesystem::directory_iterator(root_, error)) {
+    auto name = entry.path().filename().string();
+    if (name.starts_with(k_staging) || name.starts_with(k_removing)) left.push_back(entry.path());
+  }
+  for (const auto& path : left) {
+    try {
+      // Whoever works on it holds its lock, but for the moment in which a new folder gets one.
+      if (path.filename().string().starts_with(k_staging) && !is_older_than(path, k_staging_grace)) continue;
+      if (auto lock = FileLock::try_acquire(path / "lock")) remove_tree(path);
+    } catch (const Error&) {
+      // Another sweep was faster.
+    }
+  }
+}
+
+Observed observe(const MachineFolder& folder) {
+  Observed observed{.status = folder.read_status()};
+  observed.monitored = FileLock::holder(folder.lock_file()).has_value();
+  auto& status = observed.status;
+  if (observed.monitored) return observed;
+  bool was_alive = status.state == MachineState::starting || status.state == MachineState::running ||
+                   status.state == MachineState::stopping || status.state == MachineState::paused;
+  if (!was_alive) return observed;
+  bool host_restarted = status.host_boot_id != host_boot_id();
+  status.state = MachineState::failed;
+  status.failure = MachineFailure{.code = ErrorCode::guest_lost,
+                                  .message = host_restarted ? "The host was restarted while the machine ran"
+                                                            : "The machine's monitor was killed",
+                                  .at = wall_now()};
+  return observed;
+}
+
+}  // namespace holt::machine

@@ -1,0 +1,91 @@
+#include "machine/launch.hpp"
+
+#include "holt/base/error.hpp"
+#include "holt/base/json.hpp"
+
+#include <fmt/format.h>
+
+namespace holt::machine {
+
+std::string encode_launch(const Launch& launch) {
+  const auto& shape = launch.shape;
+  Json env = Json::object();
+  for (const auto& [name, value] : launch.env) env[name] = value;
+  Json json{{"qemu", shape.vmm.path.string()},
+            {"qemuVersion", shape.vmm.version},
+            {"romOff", shape.vmm.guard == TemplateGuard::rom_off},
+            {"shim", shape.shim.string()},
+            {"kernel", shape.boot.kernel.string()},
+            {"kernelSha256", shape.boot.kernel_sha256},
+            {"initramfs", shape.boot.initramfs.string()},
+            {"initramfsSha256", shape.boot.initramfs_sha256},
+            {"accelerator", to_string(shape.accelerator)},
+            {"cpus", shape.cpus},
+            {"memoryMb", shape.memory_mb},
+            {"tscKhz", shape.tsc_khz},
+            {"template", launch.start_from ? Json(launch.start_from->folder.string()) : Json()},
+            {"state", launch.machines.string()},
+            {"env", env},
+            {"owned", launch.ownership == Ownership::owned}};
+  return dump_json(json);
+}
+
+Launch decode_launch(std::string_view text) {
+  auto parsed = parse_json(text);
+  try {
+    const Json& json = parsed.value();
+    Launch launch{
+        .shape = {.vmm = {.path = json.at("qemu").get<std::string>(),
+                          .version = json.at("qemuVersion").get<std::string>(),
+                          .guard =
+                              json.at("romOff").get<bool>() ? TemplateGuard::rom_off : TemplateGuard::shim},
+                  .shim = json.at("shim").get<std::string>(),
+                  .boot = {.kernel = json.at("kernel").get<std::string>(),
+                           .kernel_sha256 = json.at("kernelSha256").get<std::string>(),
+                           .initramfs = json.at("initramfs").get<std::string>(),
+                           .initramfs_sha256 = json.at("initramfsSha256").get<std::string>()},
+                  .accelerator = json.at("accelerator") == "kvm" ? Accelerator::kvm : Accelerator::tcg,
+                  .cpus = json.at("cpus").get<unsigned>(),
+                  .memory_mb = json.at("memoryMb").get<unsigned>(),
+                  .tsc_khz = json.at("tscKhz").get<unsigned>()},
+        .machines = json.at("state").get<std::string>(),
+        .env = json.at("env").get<std::map<std::string, std::string>>(),
+        .ownership = json.at("owned").get<bool>() ? Ownership::owned : Ownership::independent};
+    if (!json.at("template").is_null()) launch.start_from = Template{json.at("template").get<std::string>()};
+    return launch;
+  } catch (const std::exception& e) {
+    throw Error(ErrorCode::internal, fmt::format("The monitor was started with a bad launch: {}", e.what()));
+  }
+}
+
+std::string encode_report(const StartReport& report) {
+  return dump_json({{"started", report.started},
+                    {"code", to_string(report.code)},
+                    {"message", report.message},
+                    {"hint", report.hint},
+                    {"console", report.console},
+                    {"templateBad", report.template_bad}}) +
+         "\n";
+}
+
+StartReport decode_report(std::string_view text) {
+  auto json = parse_json(text);
+  if (!json || !json->is_object()) {
+    return {.code = ErrorCode::internal,
+            .message = "The monitor ended before the machine had started",
+            .hint = {},
+            .console = {}};
+  }
+  auto word = [&](const char* name) {
+    auto value = json->value(name, Json());
+    return value.is_string() ? value.get<std::string>() : std::string();
+  };
+  return {.started = json->value("started", Json()) == Json(true),
+          .code = error_code_from(word("code")).value_or(ErrorCode::internal),
+          .message = word("message"),
+          .hint = word("hint"),
+          .console = word("console"),
+          .template_bad = json->value("templateBad", Json()) == Json(true)};
+}
+
+}  // namespace holt::machine

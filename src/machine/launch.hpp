@@ -1,0 +1,48 @@
+// What a client hands to the monitor that it starts: everything the monitor needs and must not look for
+// itself.
+#pragma once
+
+#include "machine/template.hpp"
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace holt::machine {
+
+/// Descriptors of a monitor at its start.
+inline constexpr int k_lock_fd = 3;  ///< the machine's lock, already held
+inline constexpr int k_control_fd =
+    4;  ///< socket to the client: one report of the start; its end is the owner's end
+inline constexpr int k_launch_fd = 5;  ///< the Launch, read to its end
+
+/// Whether the machine ends with the client at the other end of the control socket.
+enum class Ownership { independent, owned };
+
+/// Not on any disk: it holds the values of the environment.
+struct Launch {
+  TemplateShape shape;
+  std::optional<Template> start_from = std::nullopt;  ///< nothing: cold boot
+  std::filesystem::path machines;                     ///< the state directory, of MachineFolders
+  std::map<std::string, std::string> env = {};
+  Ownership ownership = Ownership::independent;
+};
+std::string encode_launch(const Launch& launch);
+/// Throws Error INTERNAL: it comes from our own client.
+Launch decode_launch(std::string_view text);
+
+/// The one report of a monitor about a start.
+struct StartReport {
+  bool started = false;
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+  std::string hint;
+  std::string console;        ///< last lines, for a failure
+  bool template_bad = false;  ///< the template did not start a machine: build it anew
+};
+std::string encode_report(const StartReport& report);
+/// Anything unreadable is a start that failed.
+StartReport decode_report(std::string_view text);
+
+}  // namespace holt::machine

@@ -1,0 +1,186 @@
+#include "machine/template.hpp"
+
+#include "holt/base/encoding.hpp"
+#include "holt/base/error.hpp"
+#include "holt/base/files.hpp"
+#include "holt/base/json.hpp"
+#include "holt/base/log.hpp"
+#include "machine/console.hpp"
+#include "machine/guest_link.hpp"
+#include "machine/sparse_file.hpp"
+#include "machine/vmm.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace holt::machine {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Raised whenever what a template holds, or the argv that it is restored with, changes.
+constexpr int k_format = 1;
+// Measured at 3-4 s on an idle host; a loaded one may take several times that.
+constexpr auto k_boot_deadline = 30s;
+constexpr std::size_t k_state_limit = std::size_t{16} << 20;
+
+std::string describe(const TemplateShape& shape) {
+  return fmt::format(
+      "format {}\nqemu {} {}\naccelerator {}\ncpus {}\nmemory {}\ntsc {}\nkernel {}\ninitramfs {}\n",
+      k_format, shape.vmm.path.string(), shape.vmm.version, to_string(shape.accelerator), shape.cpus,
+      shape.memory_mb, shape.tsc_khz, shape.boot.kernel_sha256, shape.boot.initramfs_sha256);
+}
+
+Fd open_state(const std::filesystem::path& path) {
+  Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!fd) throw system_error(errno, fmt::format("write {}", path.string()), path);
+  return fd;
+}
+
+void make_memory_file(const std::filesystem::path& path, unsigned memory_mb) {
+  Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(memory_mb) << 20) != 0) {
+    throw system_error(errno, fmt::format("make {}", path.string()), path);
+  }
+}
+
+/// Boots, waits for the guest program and writes both files.
+void boot_and_save(const TemplateShape& shape, const Template& made) {
+  auto command = shape.command();
+  command.memory = {.kind = GuestMemory::Kind::template_writer, .file = made.memory()};
+  auto deadline = Deadline::after(k_boot_deadline);
+  auto vmm = Vmm::start(command);
+  ConsoleReader console(std::move(vmm.console()), made.folder / "console.log");
+  try {
+    vmm.qmp().greet(deadline);
+    GuestLink link(std::move(vmm.agent()));
+    link.await_hello(deadline);
+    Fd state = open_state(made.state());
+    vmm.save_state(state.get(), deadline);
+    if (!vmm.quit(5s)) throw Error(ErrorCode::timeout, "QEMU did not end");
+  } catch (const Error& e) {
+    vmm.quit(1s);
+    throw Error(
+        e.code(), fmt::format("Could not boot a template: {}", e.what()),
+        {.hint = e.hint(), .causes = {fmt::format("The console's last lines: {}", console.last_lines())}});
+  }
+}
+
+void write_record(const TemplateShape& shape, const Template& made) {
+  Json record{{"format", k_format},
+              {"shape", describe(shape)},
+              {"memory", sampled_digest(made.memory())},
+              {"state", sha256_hex(read_file(made.state(), k_state_limit))}};
+  write_file_atomically(made.folder / "template.json", dump_json(record, {.indent = 2}), {.mode = 0400});
+}
+
+bool is_intact(const TemplateShape& shape, const Template& found) {
+  auto text = read_file_if_exists(found.folder / "template.json", 64 * 1024);
+  if (!text) return false;
+  auto record = parse_json(*text);
+  if (!record || !record->is_object()) return false;
+  auto member = [&](const char* name) {
+    auto value = record->value(name, Json());
+    return value.is_string() ? value.get<std::string>() : std::string();
+  };
+  return member("shape") == describe(shape) && member("memory") == sampled_digest(found.memory()) &&
+         member("state") == sha256_hex(read_file(found.state(), k_state_limit));
+}
+
+}  // namespace
+
+std::string TemplateShape::key() const {
+  return sha256_hex(describe(*this)).substr(0, 32);
+}
+
+QemuCommand TemplateShape::command() const {
+  return {.qemu = vmm.path,
+          .shim = shim,
+          .accelerator = accelerator,
+          .cpus = cpus,
+          .memory_mb = memory_mb,
+          .tsc_khz = tsc_khz,
+          .guard = vmm.guard,
+          .kernel = boot.kernel,
+          .initramfs = boot.initramfs};
+}
+
+std::optional<Template> TemplateStore::find(const TemplateShape& shape) const {
+  Template found{folder_ / shape.key()};
+  try {
+    if (is_intact(shape, found)) return found;
+  } catch (const Error&) {
+    // A file of it is missing or no file: not intact.
+  }
+  return std::nullopt;
+}
+
+Template TemplateStore::get(const TemplateShape& shape, const TemplateProgress& progress) const {
+  if (auto found = find(shape)) return *found;
+  make_private_directory(folder_);
+  auto lock_file = folder_ / (shape.key() + ".lock");
+  auto lock = FileLock::try_acquire(lock_file);
+  if (!lock && progress.on_wait) progress.on_wait();
+  while (!lock) {
+    // In slices, to see a cancellation. A builder that dies gives its lock back at once.
+    if (progress.cancel) progress.cancel->throw_if_cancelled();
+    try {
+      lock = FileLock::acquire(lock_file, Deadline::after(100ms).earlier(progress.deadline));
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::timeout || progress.deadline.passed()) throw;
+    }
+  }
+  if (auto found = find(shape)) return *found;
+  if (progress.on_build) progress.on_build();
+  return build(shape, progress);
+}
+
+void TemplateStore::discard(const TemplateShape& shape) const {
+  auto lock = FileLock::acquire(folder_ / (shape.key() + ".lock"), Deadline::after(5s));
+  remove_tree(folder_ / shape.key());
+}
+
+Template TemplateStore::build(const TemplateShape& shape, const TemplateProgress& progress) const {
+  Template finished{folder_ / shape.key()};
+  if (std::filesystem::exists(finished.folder)) {
+    logger("machine")->warn("The template {} is damaged and is built again", shape.key());
+    remove_tree(finished.folder);
+  }
+  // Left by a builder that died: the lock is ours.
+  auto staging_name = "." + shape.key() + ".staging";
+  remove_tree(folder_ / staging_name);
+  Template staging{folder_ / staging_name};
+  make_private_directory(staging.folder);
+  try {
+    // One retry: a boot on an overloaded host may miss its deadline.
+    for (int attempt = 1;; attempt++) {
+      if (progress.cancel) progress.cancel->throw_if_cancelled();
+      try {
+        make_memory_file(staging.memory(), shape.memory_mb);
+        boot_and_save(shape, staging);
+        break;
+      } catch (const Error& e) {
+        bool final = attempt > 1 || e.code() == ErrorCode::storage_full || progress.deadline.passed();
+        if (final) throw;
+        remove_tree(staging.memory());
+      }
+    }
+    punch_zero_pages(staging.memory());
+    ::chmod(staging.memory().c_str(), 0444);
+    ::chmod(staging.state().c_str(), 0444);
+    write_record(shape, staging);
+    std::filesystem::rename(staging.folder, finished.folder);
+  } catch (...) {
+    std::error_code ignored;
+    std::filesystem::remove_all(staging.folder, ignored);
+    throw;
+  }
+  return finished;
+}
+
+}  // namespace holt::machine

@@ -1,0 +1,106 @@
+#include "machine/vmm.hpp"
+
+#include "holt/base/error.hpp"
+
+#include <chrono>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <thread>
+
+#include <fmt/format.h>
+
+namespace holt::machine {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Files move through this socket in frames of 256 KiB; smaller buffers mean a wake-up for each piece of one.
+void enlarge_buffers(int fd) {
+  int bytes = 1 << 20;
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+  ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+}
+
+void ignore_shared_memory(QmpClient& qmp, Deadline deadline) {
+  Json capability{{"capability", "x-ignore-shared"}, {"state", true}};
+  qmp.execute("migrate-set-capabilities", {{"capabilities", Json::array({capability})}}, deadline);
+}
+
+[[noreturn]] void throw_timeout(const char* what) {
+  throw Error(ErrorCode::timeout, fmt::format("QEMU did not {} in time", what));
+}
+
+}  // namespace
+
+Vmm Vmm::start(const QemuCommand& command) {
+  auto [qmp_here, qmp_there] = socket_pair();
+  auto [agent_here, agent_there] = socket_pair();
+  auto [console_here, console_there] = socket_pair();
+  enlarge_buffers(agent_here.get());
+  enlarge_buffers(agent_there.get());
+  ProcessSpec spec{.argv = command.argv(),
+                   .env = command.env(),
+                   .working_dir = "/",
+                   .fds = {{qmp_there.get(), k_qmp_fd},
+                           {agent_there.get(), k_agent_fd},
+                           {console_there.get(), k_console_fd},
+                           {console_there.get(), 2}},
+                   .new_session = true,
+                   .die_with_parent = true};
+  try {
+    auto process = Process::start(spec);
+    return {std::move(process), QmpClient(std::move(qmp_here)), std::move(agent_here),
+            std::move(console_here)};
+  } catch (const Error& e) {
+    throw Error(ErrorCode::hypervisor_unavailable, fmt::format("Could not start QEMU: {}", e.what()),
+                {.subject = command.qemu.string(), .hint = "Install qemu-system-x86, or set HOLT_QEMU."});
+  }
+}
+
+void Vmm::load_state(int state_fd, std::uint64_t disk_bytes, Deadline deadline) {
+  qmp_.greet(deadline);
+  ignore_shared_memory(qmp_, deadline);
+  qmp_.give_fd("state", state_fd, deadline);
+  qmp_.execute("migrate-incoming", {{"uri", "fd:state"}}, deadline);
+  for (;;) {
+    auto status = qmp_.execute("query-status", nullptr, deadline);
+    if (status.value("status", Json()) != Json("inmigrate")) break;
+    if (deadline.passed()) throw_timeout("load the template");
+    std::this_thread::sleep_for(500us);
+  }
+  // Before the guest runs: it learns the size from the interrupt that this raises.
+  if (disk_bytes > 0) {
+    qmp_.execute("block_resize", {{"node-name", "d0"}, {"size", disk_bytes}}, deadline);
+  }
+  qmp_.execute("cont", nullptr, deadline);
+}
+
+void Vmm::save_state(int state_fd, Deadline deadline) {
+  // Every machine starts with its link down; one with a network raises it.
+  qmp_.execute("set_link", {{"name", "nic0"}, {"up", false}}, deadline);
+  qmp_.execute("stop", nullptr, deadline);
+  ignore_shared_memory(qmp_, deadline);
+  qmp_.give_fd("state", state_fd, deadline);
+  qmp_.execute("migrate", {{"uri", "fd:state"}}, deadline);
+  for (;;) {
+    auto status = qmp_.execute("query-migrate", nullptr, deadline).value("status", Json());
+    if (status == Json("completed")) return;
+    if (status == Json("failed"))
+      throw Error(ErrorCode::hypervisor_unavailable, "QEMU could not write the state");
+    if (deadline.passed()) throw_timeout("write the state");
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
+std::optional<ExitStatus> Vmm::quit(Duration grace) {
+  try {
+    qmp_.execute("quit", nullptr, Deadline::after(grace));
+  } catch (const Error&) {
+    // It may have ended before it answered; the wait tells.
+  }
+  if (auto status = process_.wait(Deadline::after(grace))) return status;
+  process_.signal(SIGKILL);
+  return process_.wait(Deadline::after(grace));
+}
+
+}  // namespace holt::machine

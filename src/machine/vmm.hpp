@@ -1,0 +1,47 @@
+// A QEMU process and the three sockets that lead into it.
+#pragma once
+
+#include "holt/base/fd.hpp"
+#include "holt/base/process.hpp"
+#include "machine/qemu_command.hpp"
+#include "machine/qmp.hpp"
+
+namespace holt::machine {
+
+/// Owns the process: it dies with this object, and with the thread that started it. Movable.
+class Vmm {
+ public:
+  /// Starts QEMU; nothing has been exchanged with it yet. Throws Error HYPERVISOR_UNAVAILABLE when it cannot
+  /// be started.
+  static Vmm start(const QemuCommand& command);
+
+  Process& process() { return process_; }
+  QmpClient& qmp() { return qmp_; }
+  /// The guest program's port.
+  Fd& agent() { return agent_; }
+  /// The guest's serial console and QEMU's own messages; must be read, or the guest stalls.
+  Fd& console() { return console_; }
+
+  /// Boots the template's state into a QEMU that was started to wait for it, gives the guest its disk size
+  /// and lets it run. `disk_bytes` 0: the placeholder disk.
+  void load_state(int state_fd, std::uint64_t disk_bytes, Deadline deadline);
+  /// Stops the guest and writes its device state to `state_fd`; RAM stays in the template's memory file.
+  void save_state(int state_fd, Deadline deadline);
+  /// Asks QEMU to end and waits; SIGKILL when it does not within `grace`. Returns how it ended, nothing when
+  /// even that did not help in `grace`.
+  std::optional<ExitStatus> quit(Duration grace);
+
+ private:
+  Vmm(Process process, QmpClient qmp, Fd agent, Fd console)
+      : process_(std::move(process)),
+        qmp_(std::move(qmp)),
+        agent_(std::move(agent)),
+        console_(std::move(console)) {}
+
+  Process process_;
+  QmpClient qmp_;
+  Fd agent_;
+  Fd console_;
+};
+
+}  // namespace holt::machine
