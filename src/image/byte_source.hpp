@@ -1,0 +1,107 @@
+// Streams of bytes, stacked: file descriptor -> decompression -> digest and budget -> tar reader.
+#pragma once
+
+#include "holt/base/cancellation.hpp"
+#include "image/sha256.hpp"
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+struct archive;
+
+namespace holt::image {
+
+/// A stream that is read once.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  /// The next piece, good until the next call; empty at the end. Throws Error.
+  virtual std::string_view read() = 0;
+};
+
+/// Bytes in memory, which must outlive it.
+class MemorySource final : public ByteSource {
+ public:
+  explicit MemorySource(std::string_view bytes) : bytes_(bytes) {}
+  std::string_view read() override { return std::exchange(bytes_, {}); }
+
+ private:
+  std::string_view bytes_;
+};
+
+/// A descriptor, borrowed. A wait for its writer ends at cancellation.
+class FdSource final : public ByteSource {
+ public:
+  FdSource(int fd, std::optional<CancellationToken> cancel);
+  std::string_view read() override;
+
+ private:
+  int fd_;
+  std::optional<CancellationToken> cancel_;
+  std::string buffer_;
+};
+
+/// Counts and digests what passes through, and stops it above `limit` bytes.
+class MeteredSource final : public ByteSource {
+ public:
+  MeteredSource(ByteSource& below, std::uint64_t limit) : below_(below), limit_(limit) {}
+  std::string_view read() override;
+  /// Reads what is left, so that the digest covers the whole stream.
+  void drain();
+  std::string digest_hex() { return digest_.finish_hex(); }
+
+ private:
+  ByteSource& below_;
+  std::uint64_t limit_;
+  std::uint64_t count_ = 0;
+  Sha256 digest_;
+};
+
+struct ArchiveDeleter {
+  void operator()(archive* handle) const;
+};
+using ArchiveHandle = std::unique_ptr<archive, ArchiveDeleter>;
+
+/// Feeds a libarchive reader from a source. An exception of the source cannot pass through the C library: it
+/// is kept and thrown again by rethrow(), which belongs behind every failed call of libarchive.
+class ArchiveFeed {
+ public:
+  explicit ArchiveFeed(ByteSource& source) : source_(source) {}
+  ArchiveFeed(const ArchiveFeed&) = delete;
+  ArchiveFeed& operator=(const ArchiveFeed&) = delete;
+  /// archive_read_open with this feed; a libarchive status.
+  int open(archive* handle);
+  void rethrow();
+
+ private:
+  static long read_some(archive* handle, void* self, const void** out);
+  ByteSource& source_;
+  std::exception_ptr failure_;
+};
+
+enum class Compressions {
+  layers,  ///< none, gzip, zstd: what the OCI image specification allows
+  kernel,  ///< none, gzip, zstd, xz, lz4 with its legacy frame
+};
+
+/// The bytes behind a compression that is found by its magic; other compressions pass through as they are.
+/// Throws Error IMAGE_INVALID for damaged data.
+class DecompressedSource final : public ByteSource {
+ public:
+  DecompressedSource(ByteSource& below, Compressions accepted);
+  std::string_view read() override;
+
+ private:
+  ArchiveFeed feed_;
+  ArchiveHandle handle_;
+  bool ended_ = false;
+};
+
+/// All bytes of a source, at most `limit`. Throws LIMIT_EXCEEDED above.
+std::string read_all(ByteSource& source, std::size_t limit);
+
+}  // namespace holt::image

@@ -1,0 +1,54 @@
+// Layers in, one ext4 file out.
+//
+//   ImageBuilder builder(path, {.limits = limits});
+//   builder.apply_layer(tar_stream);
+//   builder.finish(digest);
+#pragma once
+
+#include "holt/image/store.hpp"
+#include "image/byte_source.hpp"
+#include "image/ext4_writer.hpp"
+#include "image/tar_reader.hpp"
+#include "image/tree.hpp"
+
+#include <filesystem>
+#include <functional>
+
+namespace holt::image {
+
+struct BuildOptions {
+  Limits limits = {};
+  std::uint64_t disk_bytes = k_default_disk_bytes;
+  std::function<void(const Progress&)> progress = nullptr;
+};
+
+/// Merges layers, lowest first, into a file system. Errors name the member by number and path. Not
+/// thread-safe.
+class ImageBuilder {
+ public:
+  ImageBuilder(const std::filesystem::path& ext4, BuildOptions options);
+  /// Reads a plain tar to its end. Throws Error IMAGE_INVALID, LIMIT_EXCEEDED and what Ext4Writer throws.
+  void apply_layer(ByteSource& tar);
+  /// Writes what is left. `digest` (64 hexadecimal digits) identifies the content: file system identifiers
+  /// come from it.
+  void finish(std::string_view digest);
+
+ private:
+  void apply(TarReader& reader, const TarMember& member);
+  void apply_link(const TarMember& member, const Place& place);
+  void apply_directory(const TarMember& member, const Place& place);
+  Ext4Writer::Inode add_content(TarReader& reader, const TarMember& member);
+  Ext4Writer::Inode add_file(TarReader& reader, const TarMember& member);
+  void remove(const Place& place);
+  void drop(Node& node);
+  void report();
+
+  BuildOptions options_;
+  Tree tree_;
+  Ext4Writer fs_;
+  Progress done_;
+  std::uint64_t reported_bytes_ = 0;
+  std::uint64_t reported_entries_ = 0;
+};
+
+}  // namespace holt::image

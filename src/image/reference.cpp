@@ -1,0 +1,116 @@
+#include "holt/image/reference.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+namespace holt::image {
+namespace {
+
+constexpr std::size_t k_reference_bytes = 1024;
+constexpr std::size_t k_name_limit = 255;
+constexpr std::size_t k_tag_limit = 128;
+constexpr std::string_view k_digest_prefix = "sha256:";
+constexpr std::size_t k_digest_digits = 64;
+
+bool is_lower_alphanumeric(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+bool is_alphanumeric(char c) {
+  return is_lower_alphanumeric(c) || (c >= 'A' && c <= 'Z');
+}
+
+/// [a-z0-9]+ joined by ".", "_", "__" or any number of "-".
+bool is_path_component(std::string_view text) {
+  if (text.empty() || !is_lower_alphanumeric(text.front()) || !is_lower_alphanumeric(text.back()))
+    return false;
+  for (std::size_t i = 0; i < text.size();) {
+    if (is_lower_alphanumeric(text[i])) {
+      ++i;
+      continue;
+    }
+    std::size_t end = i;
+    while (end < text.size() && text[end] == text[i]) ++end;
+    std::size_t length = end - i;
+    bool fits = text[i] == '-' || (text[i] == '.' && length == 1) || (text[i] == '_' && length <= 2);
+    if (!fits || end == text.size() || !is_lower_alphanumeric(text[end])) return false;
+    i = end;
+  }
+  return true;
+}
+
+/// A host with an optional port: the first component, when it has a dot or a port or is "localhost".
+bool is_host(std::string_view text) {
+  std::size_t colon = text.find(':');
+  std::string_view host = text.substr(0, colon);
+  if (host.empty() ||
+      !std::ranges::all_of(host, [](char c) { return is_alphanumeric(c) || c == '.' || c == '-'; })) {
+    return false;
+  }
+  if (host.front() == '.' || host.front() == '-' || host.find("..") != std::string_view::npos) return false;
+  if (colon == std::string_view::npos) return host == "localhost" || host.find('.') != std::string_view::npos;
+  std::string_view port = text.substr(colon + 1);
+  return !port.empty() && port.size() <= 5 &&
+         std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool is_name(std::string_view name) {
+  std::size_t slash = name.find('/');
+  if (slash != std::string_view::npos && is_host(name.substr(0, slash))) name.remove_prefix(slash + 1);
+  while (true) {
+    slash = name.find('/');
+    if (!is_path_component(name.substr(0, slash))) return false;
+    if (slash == std::string_view::npos) return true;
+    name.remove_prefix(slash + 1);
+  }
+}
+
+bool is_tag(std::string_view tag) {
+  if (tag.empty() || tag.size() > k_tag_limit || tag.front() == '.' || tag.front() == '-') return false;
+  return std::ranges::all_of(tag,
+                             [](char c) { return is_alphanumeric(c) || c == '_' || c == '.' || c == '-'; });
+}
+
+}  // namespace
+
+bool is_digest(std::string_view text) {
+  if (!text.starts_with(k_digest_prefix)) return false;
+  text.remove_prefix(k_digest_prefix.size());
+  return text.size() == k_digest_digits &&
+         std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+std::string Reference::canonical() const {
+  std::string text = name;
+  if (!tag.empty()) text += ":" + tag;
+  if (!digest.empty()) text += "@" + digest;
+  return text;
+}
+
+std::expected<Reference, std::string> parse_reference(std::string_view text) {
+  if (text.empty()) return std::unexpected("it is empty");
+  if (text.size() > k_reference_bytes) return std::unexpected("it is longer than 1,024 bytes");
+  Reference reference;
+  if (std::size_t at = text.find('@'); at != std::string_view::npos) {
+    reference.digest = text.substr(at + 1);
+    if (!is_digest(reference.digest)) {
+      return std::unexpected("what follows '@' is not \"sha256:\" and 64 lower-case hexadecimal digits");
+    }
+    text = text.substr(0, at);
+  }
+  std::size_t colon = text.rfind(':');
+  if (colon != std::string_view::npos && text.find('/', colon) == std::string_view::npos) {
+    reference.tag = text.substr(colon + 1);
+    if (!is_tag(reference.tag))
+      return std::unexpected("its tag is not 1 to 128 of letters, digits, '_', '.' and '-'");
+    text = text.substr(0, colon);
+  }
+  if (text.size() > k_name_limit) return std::unexpected("its name is longer than 255 bytes");
+  if (!is_name(text)) {
+    return std::unexpected("a name has lower-case letters and digits, joined by '.', '_', '-' and '/'");
+  }
+  reference.name = text;
+  if (reference.tag.empty() && reference.digest.empty()) reference.tag = "latest";
+  return reference;
+}
+
+}  // namespace holt::image

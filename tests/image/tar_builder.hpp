@@ -1,0 +1,52 @@
+// Tars for tests, written field by field: library writers refuse the interesting ones.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace holt::image::test {
+
+struct Member {
+  std::string path;
+  char type = '0';  ///< ustar typeflag: 0 file, 1 hard link, 2 symlink, 3 char, 4 block, 5 folder, 6 FIFO
+  std::string content = {};
+  std::string link = {};
+  unsigned mode = 0644;
+  unsigned long uid = 0;
+  unsigned long gid = 0;
+  unsigned long mtime = 1'000'000'000;
+  unsigned major = 0;
+  unsigned minor = 0;
+  std::vector<std::pair<std::string, std::string>> pax = {};  ///< extended header records
+};
+
+class TarBuilder {
+ public:
+  TarBuilder& add(const Member& member);
+  TarBuilder& file(std::string path, std::string content) {
+    return add({.path = std::move(path), .content = std::move(content)});
+  }
+  TarBuilder& folder(std::string path, unsigned mode = 0755) {
+    return add({.path = std::move(path), .type = '5', .mode = mode});
+  }
+  TarBuilder& symlink(std::string path, std::string target) {
+    return add({.path = std::move(path), .type = '2', .link = std::move(target), .mode = 0777});
+  }
+  TarBuilder& hard_link(std::string path, std::string target) {
+    return add({.path = std::move(path), .type = '1', .link = std::move(target)});
+  }
+  /// With the two empty blocks at the end.
+  std::string finish() const { return bytes_ + std::string(1024, '\0'); }
+  /// Without them, for what follows.
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  void header(const Member& member, std::size_t size);
+  void data(std::string_view content);
+  std::string bytes_;
+};
+
+}  // namespace holt::image::test
