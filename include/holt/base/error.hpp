@@ -10,10 +10,12 @@
 // Depends on the standard library only.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace holt {
@@ -65,6 +67,13 @@ struct ErrorDetails {
   std::vector<std::string> causes = {};  ///< sentences of the errors below this one, outermost first
 };
 
+/// What a layer adds to an error that it passes on, e.g. the messages of the run that failed. The layer that
+/// adds it knows the type.
+class ErrorContext {
+ public:
+  virtual ~ErrorContext() = default;
+};
+
 /// Base of everything holt throws. what() is one sentence: what was tried, on what, why it failed.
 /// Never holds a secret, the value of an environment variable or a stack trace.
 class Error : public std::runtime_error {
@@ -76,10 +85,14 @@ class Error : public std::runtime_error {
   const std::string& hint() const { return details_.hint; }
   bool retryable() const { return details_.retryable; }
   const std::vector<std::string>& causes() const { return details_.causes; }
+  const std::shared_ptr<const ErrorContext>& context() const { return context_; }
+  /// Gives this error, while it is being passed on, its context.
+  void attach(std::shared_ptr<const ErrorContext> context) { context_ = std::move(context); }
 
  private:
   ErrorCode code_;
   ErrorDetails details_;
+  std::shared_ptr<const ErrorContext> context_;
 };
 
 /// The program is set up wrongly: no such capability, unsupported operation, ambiguous choice.
