@@ -128,7 +128,7 @@ ExitStatus status_of(const siginfo_t& info) {
 
 Process Process::start(const ProcessSpec& spec) {
   if (spec.argv.empty()) throw InvalidArgument("A process needs a program: argv is empty");
-  std::string program = find_program(spec.argv[0]);
+  std::string program = spec.program.empty() ? find_program(spec.argv[0]) : spec.program;
   std::vector<std::string> env_texts;
   for (const auto& [name, value] : spec.env) env_texts.push_back(name + "=" + value);
   auto argv = pointers(spec.argv);

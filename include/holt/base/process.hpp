@@ -29,6 +29,7 @@ struct ProcessSpec {
   std::vector<std::pair<int, int>> fds = {};    ///< {descriptor here, descriptor in the child}
   bool new_session = false;                     ///< setsid: own session and process group
   bool die_with_parent = false;                 ///< SIGKILL when the thread that started it ends
+  std::string program = {};                     ///< path to execute; empty: that of argv[0]
 };
 
 /// How a process ended: an exit code or a signal.
