@@ -107,7 +107,7 @@ struct TerminalSize {
 /// killed and the failure CANCELLED ends the stream.
 struct ExecRequest {
   std::vector<std::string> argv = {};  ///< no shell in between; argv[0] without '/' is looked up on PATH
-  std::string script = {};             ///< for /bin/sh -c
+  std::optional<std::string> script = std::nullopt;  ///< for /bin/sh -c, may be empty
   std::vector<Variable> env = {};      ///< on top of the machine's
   std::string cwd = {};                ///< empty: the machine's working_dir; relative to it otherwise
   std::string user = {};               ///< name, uid, name:group or uid:gid; empty: the machine's
