@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace holt {
 
@@ -71,10 +72,24 @@ class FileWriter {
   std::unique_ptr<Impl> impl_;
 };
 
+/// An entry of a tree that was not copied. `path` is below the source and fit to be shown.
+struct CopyProblem {
+  enum class Kind {
+    skipped,  ///< not copied by rule: FIFOs, sockets, devices
+    failed,   ///< could not be read or written
+  };
+  Kind kind = Kind::failed;
+  std::string path;
+  std::string message;
+};
+
 /// What a copy of a tree did.
 struct CopyResult {
-  std::uint64_t files = 0;  ///< files, folders and links
-  std::uint64_t bytes = 0;  ///< file content
+  std::uint64_t files = 0;                 ///< files, folders and links
+  std::uint64_t bytes = 0;                 ///< file content
+  std::uint64_t skipped = 0;               ///< entries of kind skipped
+  std::uint64_t failed = 0;                ///< entries of kind failed; the rest was copied all the same
+  std::vector<CopyProblem> problems = {};  ///< the first 100 of both
 };
 
 enum class FollowLinks { no, yes };

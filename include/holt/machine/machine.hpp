@@ -128,7 +128,7 @@ class Machine {
   FileStat lstat(const std::string& path, const CallOptions& options = {}) const;  ///< of a link itself
   bool exists(const std::string& path, const CallOptions& options = {}) const;     ///< follows links
   std::string realpath(const std::string& path, const CallOptions& options = {}) const;
-  /// Names of a folder in byte order, with what lstat says of each. At most 1,000,000 entries
+  /// Names of a folder in byte order. At most 1,000,000 entries
   /// (LIMIT_EXCEEDED).
   std::vector<DirEntry> list(const std::string& path, const CallOptions& options = {}) const;
   void make_dir(const std::string& path, Parents parents = Parents::must_exist,

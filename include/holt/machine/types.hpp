@@ -129,14 +129,19 @@ struct FileStat {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   std::int64_t mtime_ns = 0;  ///< nanoseconds since 1970 on the guest's clock
-  std::uint64_t inode = 0;
-  std::string target;  ///< of a symbolic link
+  std::uint64_t links = 0;
+  std::uint64_t allocated = 0;  ///< bytes on the disk
+  std::string target = {};      ///< of a symbolic link, where it itself was looked at
 };
 
 /// One name of a folder. `name` has neither '/' nor NUL and is never "." or "..".
 struct DirEntry {
   std::string name;
-  FileStat stat;
+  FileType type = FileType::unknown;                 ///< of the name itself
+  FileType target = FileType::unknown;               ///< with links followed; a dangling link stays symlink
+  std::optional<std::uint64_t> size = std::nullopt;  ///< of the target, where that is a regular file
+  std::uint32_t mode = 0;                            ///< of the target
+  std::int64_t mtime_ns = 0;
 };
 
 }  // namespace holt
