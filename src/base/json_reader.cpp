@@ -1,11 +1,10 @@
+#include "base/float_text.hpp"
 #include "holt/base/encoding.hpp"
 #include "holt/base/json.hpp"
 
-#include <array>
+#include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <unordered_map>
 #include <utility>
@@ -113,29 +112,6 @@ void append_utf8(std::string& out, std::uint32_t code) {
     put(0x80 | (code >> 6 & 0x3f));
     put(0x80 | (code & 0x3f));
   }
-}
-
-/// The value of a well-formed number that std::from_chars calls out of range: zero or infinity.
-double out_of_range_value(std::string_view text) {
-  bool negative = text.front() == '-';
-  if (negative) text.remove_prefix(1);
-  long exponent = 0;
-  if (std::size_t e = text.find_first_of("eE"); e != text.npos) {
-    std::string_view digits = text.substr(e + 1);
-    if (digits.front() == '+') digits.remove_prefix(1);
-    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
-    if (error == std::errc::result_out_of_range) {
-      exponent =
-          digits.front() == '-' ? std::numeric_limits<long>::min() / 2 : std::numeric_limits<long>::max() / 2;
-    }
-    text = text.substr(0, e);
-  }
-  std::size_t point = std::min(text.find('.'), text.size());
-  std::size_t first = text.find_first_of("123456789");
-  if (first == text.npos) return negative ? -0.0 : 0.0;
-  long magnitude = static_cast<long>(point) - static_cast<long>(first) + exponent;
-  double value = magnitude > 0 ? std::numeric_limits<double>::infinity() : 0.0;
-  return negative ? -value : value;
 }
 
 /// The members of an object while it is read: the last of equal keys counts, at the place of the first.
@@ -390,7 +366,7 @@ class Reader {
       if (!need_digits()) return false;
     }
     std::string_view number = text_.substr(start, at_ - start);
-    value = is_float ? to_float(number) : to_integer(number);
+    value = is_float ? Json(float_from_text(number).value_or(0)) : to_integer(number);
     return true;
   }
 
@@ -403,13 +379,6 @@ class Reader {
 
   void skip_digits() {
     while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
-  }
-
-  static Json to_float(std::string_view text) {
-    double value = 0;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc::result_out_of_range) value = out_of_range_value(text);
-    return value;
   }
 
   static Json to_integer(std::string_view text) {

@@ -1,10 +1,16 @@
 // What a user prompt or a tool result may hold beside text.
+//
+//   holt::UserContent prompt = std::vector<holt::UserContentItem>{
+//       "What is this?", holt::BinaryContent{.data = png, .media_type = "image/png"}};
+//
+// Plain values. Depends on base/. The order of fields is the order written.
 #pragma once
 
 #include "holt/base/json.hpp"
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -69,8 +75,15 @@ std::string identifier_of(const BinaryContent& binary);
 std::string identifier_of(const UploadedFile& file);
 /// The media type as it is written: the given one, else guessed; nothing when unknown.
 std::optional<std::string> media_type_of(const FileUrl& url);
+/// The same for an uploaded file: the given one, else guessed, else application/octet-stream.
+std::string media_type_of(const UploadedFile& file);
+/// The media type of a file name, path or URL by its extension (docs/reference.md, "Media types"); nothing
+/// when unknown.
+std::optional<std::string> media_type_by_extension(std::string_view name);
 
 /// An item as history JSON, in full form (also what a tool result holds for a media item).
 Json content_to_json(const UserContentItem& item);
+/// An item from history JSON. Throws Error INVALID_CONFIG naming what is wrong.
+UserContentItem content_from_json(const Json& value);
 
 }  // namespace holt

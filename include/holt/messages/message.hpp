@@ -189,7 +189,8 @@ struct ModelResponse {
 using ModelMessage = std::variant<ModelRequest, ModelResponse>;
 using MessageHistory = std::vector<ModelMessage>;
 
-/// Reads a history. Throws Error INVALID_CONFIG naming the place ("[1].parts[0].part_kind: ...").
+/// Reads a history. Throws Error INVALID_CONFIG naming the place ("[1].parts[0].part_kind: ..."), or line and
+/// column where the text is not JSON. Unknown keys of messages and parts are dropped.
 MessageHistory messages_from_json(std::string_view text);
 MessageHistory messages_from_json(const Json& value);
 /// Writes it compactly, every field, in order.
