@@ -1,5 +1,9 @@
 // Repair of a history so that providers take it: no call without result, no result without call, no
-// neighbours of one kind. Rules: spec of the message history § 9.
+// neighbours of one kind. Rules: docs/reference.md, "History: repair".
+//
+//   auto repaired = holt::repair_history(std::move(history), holt::RepairLastResponse::repair);
+//
+// Depends on messages/message.hpp only.
 #pragma once
 
 #include "holt/messages/message.hpp"
@@ -16,6 +20,10 @@ struct RepairedHistory {
   bool changed = false;
 };
 
+/// In this order: results without a call go; calls without a result get one with outcome `interrupted`;
+/// requests that follow each other are joined unless their instructions differ, responses only when neither
+/// says where it comes from; what stands between two tool results of a request moves behind the last. Time:
+/// linear.
 RepairedHistory repair_history(MessageHistory history, RepairLastResponse last_response);
 
 }  // namespace holt
