@@ -23,6 +23,33 @@ void wait_readable(int fd, const CancellationToken& cancel) {
   cancel.throw_if_cancelled();
 }
 
+bool is_accepted(int filter, Compressions accepted) {
+  switch (filter) {
+    case ARCHIVE_FILTER_NONE:
+    case ARCHIVE_FILTER_GZIP:
+    case ARCHIVE_FILTER_ZSTD:
+      return true;
+    case ARCHIVE_FILTER_XZ:
+    case ARCHIVE_FILTER_LZ4:
+      return accepted == Compressions::kernel;
+    default:
+      return false;
+  }
+}
+
+/// Throws NOT_SUPPORTED for what was recognised and is not wanted: another compression, or one inside
+/// another.
+void check_filters(archive* handle, Compressions accepted) {
+  for (int i = 0; i < archive_filter_count(handle); ++i) {
+    bool nested = i > 0 && archive_filter_code(handle, i) != ARCHIVE_FILTER_NONE;
+    if (!nested && is_accepted(archive_filter_code(handle, i), accepted)) continue;
+    throw Error(ErrorCode::not_supported,
+                fmt::format("decompress the image: {}{} is not supported", nested ? "nested " : "",
+                            archive_filter_name(handle, i)),
+                {.hint = "Use a plain tar, gzip or zstd."});
+  }
+}
+
 std::string archive_reason(archive* handle) {
   const char* text = archive_error_string(handle);
   return text ? printable(text, 200) : "unreadable";
@@ -84,11 +111,10 @@ void ArchiveFeed::rethrow() {
 
 DecompressedSource::DecompressedSource(ByteSource& below, Compressions accepted)
     : feed_(below), handle_(archive_read_new()) {
-  archive_read_support_filter_gzip(handle_.get());
-  archive_read_support_filter_zstd(handle_.get());
-  if (accepted == Compressions::kernel) {
-    archive_read_support_filter_xz(handle_.get());
-    archive_read_support_filter_lz4(handle_.get());
+  for (auto support : {archive_read_support_filter_gzip, archive_read_support_filter_zstd,
+                       archive_read_support_filter_xz, archive_read_support_filter_lz4,
+                       archive_read_support_filter_bzip2, archive_read_support_filter_compress}) {
+    support(handle_.get());
   }
   archive_read_support_format_raw(handle_.get());
   archive_read_support_format_empty(handle_.get());
@@ -96,6 +122,7 @@ DecompressedSource::DecompressedSource(ByteSource& below, Compressions accepted)
   int status = feed_.open(handle_.get());
   if (status == ARCHIVE_OK) status = archive_read_next_header(handle_.get(), &entry);
   feed_.rethrow();
+  check_filters(handle_.get(), accepted);
   if (status == ARCHIVE_EOF) {
     ended_ = true;
   } else if (status != ARCHIVE_OK && status != ARCHIVE_WARN) {

@@ -88,8 +88,8 @@ enum class Compressions {
   kernel,  ///< none, gzip, zstd, xz, lz4 with its legacy frame
 };
 
-/// The bytes behind a compression that is found by its magic; other compressions pass through as they are.
-/// Throws Error IMAGE_INVALID for damaged data.
+/// The bytes behind a compression that is found by its magic, or as they are when there is none. Throws Error
+/// NOT_SUPPORTED for a compression that is not accepted, IMAGE_INVALID for damaged data.
 class DecompressedSource final : public ByteSource {
  public:
   DecompressedSource(ByteSource& below, Compressions accepted);

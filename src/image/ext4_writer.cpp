@@ -394,8 +394,9 @@ void Ext4Writer::finish(const Uuid& uuid, Directory& root) {
   write_directories(root);
   flush_pending();
   apply_link_counts();
-  apply_frees();
   add_system_files(uuid);
+  // Behind everything that takes blocks: what is freed here is punched out of the host's file below.
+  apply_frees();
   check(ext2fs_set_gdt_csum(fs_), "sum up the group descriptors");
   ext2fs_mark_super_dirty(fs_);
   ext2fs_mark_bb_dirty(fs_);

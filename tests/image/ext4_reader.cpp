@@ -1,16 +1,17 @@
 #include "image/ext4_reader.hpp"
 
+#include "holt/base/process.hpp"
+
 #include <algorithm>
 #include <sstream>
-
-#include "holt/base/process.hpp"
 
 namespace holt::image::test {
 namespace {
 
 ProcessResult run(std::vector<std::string> argv) {
-  return run_process({.argv = std::move(argv), .env = {{"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"}, {"TZ", "UTC"}}},
-                     {.deadline = Deadline::after(std::chrono::seconds(60)), .output_limit = std::size_t{64} << 20});
+  return run_process(
+      {.argv = std::move(argv), .env = {{"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"}, {"TZ", "UTC"}}},
+      {.deadline = Deadline::after(std::chrono::seconds(60)), .output_limit = std::size_t{64} << 20});
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "image/tar_builder.hpp"
 
-#include <fmt/format.h>
-
 #include <cstring>
+
+#include <fmt/format.h>
 
 namespace holt::image::test {
 namespace {

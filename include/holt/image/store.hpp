@@ -37,17 +37,17 @@ inline constexpr std::uint64_t k_default_disk_bytes = std::uint64_t{20} << 30;
 
 /// What an image says about the processes in it. Field names as in the OCI image configuration.
 struct ImageConfig {
-  std::vector<std::string> env;         ///< "NAME=VALUE"
-  std::string working_dir;              ///< empty: "/"
-  std::string user;                     ///< NAME or UID[:GROUP]; empty: root
-  std::vector<std::string> entrypoint;  ///< in front of the command
-  std::vector<std::string> cmd;         ///< command when none is given
+  std::vector<std::string> env = {};         ///< "NAME=VALUE"
+  std::string working_dir = {};              ///< empty: "/"
+  std::string user = {};                     ///< NAME or UID[:GROUP]; empty: root
+  std::vector<std::string> entrypoint = {};  ///< in front of the command
+  std::vector<std::string> cmd = {};         ///< command when none is given
 };
 
 /// One image of the store. A value; the paths stay good as long as the image is in the store.
 struct Image {
   std::string reference;         ///< canonical reference; "sha256:..." when asked for by digest
-  std::string digest;            ///< "sha256:" + hex. Of a root tar: the digest of its bytes
+  std::string digest;            ///< "sha256:" + hex, of the OCI configuration; follows from tar and config
   std::filesystem::path ext4;    ///< raw ext4 file, read-only, sparse
   std::uint64_t disk_bytes = 0;  ///< apparent size of `ext4`
   std::uint64_t size = 0;        ///< bytes of `ext4` that are on disk
