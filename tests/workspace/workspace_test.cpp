@@ -37,7 +37,7 @@ TEST(Paths, BelowIsByWholeComponents) {
 TEST(Facade, ResolveIgnoresTheBaseForAbsolutePaths) {
   Workspace workspace(std::make_shared<Bare>());
   EXPECT_EQ(sync_wait(workspace.resolve("x/../y")), "/w/y");
-  EXPECT_EQ(sync_wait(workspace.resolve("/x/../y", "relative-is-refused-elsewhere/")), "/y");
+  EXPECT_EQ(sync_wait(workspace.resolve("/x/../y", "/elsewhere")), "/y");
 }
 
 TEST(Facade, RelativeBaseIsRefused) {
