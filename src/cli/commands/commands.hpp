@@ -1,0 +1,33 @@
+// All verbs.
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace holt::cli {
+
+/// In the order in which help shows them.
+Commands make_commands();
+
+std::unique_ptr<Command> make_run();
+std::unique_ptr<Command> make_create();
+std::unique_ptr<Command> make_start();
+std::unique_ptr<Command> make_exec();
+std::unique_ptr<Command> make_cp();
+std::unique_ptr<Command> make_ls();
+std::unique_ptr<Command> make_inspect();
+std::unique_ptr<Command> make_logs();
+std::unique_ptr<Command> make_stop();
+std::unique_ptr<Command> make_rm();
+std::unique_ptr<Command> make_image_ls();
+std::unique_ptr<Command> make_image_inspect();
+std::unique_ptr<Command> make_image_import();
+std::unique_ptr<Command> make_image_rm();
+std::unique_ptr<Command> make_agent_run();
+std::unique_ptr<Command> make_dev_replay();
+std::unique_ptr<Command> make_doctor();
+std::unique_ptr<Command> make_version();
+std::unique_ptr<Command> make_help();
+/// The verbs of the published grammar that this version refuses.
+void add_later_verbs(Commands& commands);
+
+}  // namespace holt::cli

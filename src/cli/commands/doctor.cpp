@@ -1,0 +1,189 @@
+#include "cli/commands/commands.hpp"
+#include "cli/errors.hpp"
+#include "cli/host_facts.hpp"
+#include "cli/units.hpp"
+#include "cli/version.hpp"
+#include "holt/image/engine_files.hpp"
+#include "holt/image/store.hpp"
+
+#include <algorithm>
+#include <string>
+#include <sys/utsname.h>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace holt::cli {
+namespace {
+
+// Below this a machine's disk soon has nowhere to grow.
+constexpr std::uint64_t k_little_space = 2 * k_gib;
+constexpr std::uint64_t k_no_space = k_gib / 4;
+
+enum class Status { ok, warn, fail };
+
+std::string_view to_string(Status status) {
+  switch (status) {
+    case Status::ok:
+      return "ok";
+    case Status::warn:
+      return "warn";
+    case Status::fail:
+      break;
+  }
+  return "fail";
+}
+
+struct Check {
+  std::string id;
+  Status status = Status::ok;
+  std::string detail;
+  std::string fix = {};
+};
+
+const std::string k_setup = "Run scripts/setup of holt's source.";
+
+Check check_platform() {
+  utsname facts{};
+  ::uname(&facts);
+  std::string machine = facts.machine;
+  auto detail = fmt::format("{} {} {}", facts.sysname, facts.release, machine);
+  if (machine == "x86_64") return {.id = "platform", .detail = detail};
+  return {.id = "platform", .status = Status::fail, .detail = detail, .fix = "holt runs on Linux x86_64."};
+}
+
+Check check_qemu(const HostConfig& host) {
+  auto qemu = find_qemu(host);
+  auto version = qemu ? qemu_version(*qemu) : std::nullopt;
+  if (version) return {.id = "vmm", .detail = fmt::format("QEMU {} ({})", *version, qemu->string())};
+  return {.id = "vmm",
+          .status = Status::fail,
+          .detail = qemu ? qemu->string() + " does not run" : "no qemu-system-x86_64 on PATH",
+          .fix = "Install qemu-system-x86, or set HOLT_QEMU."};
+}
+
+Check check_engine(const HostConfig& host) {
+  try {
+    auto engine = image::EngineFiles::load(host.directories);
+    return {.id = "engine", .detail = fmt::format("kernel {}", engine.kernel_release)};
+  } catch (const Error& error) {
+    return {.id = "engine", .status = Status::fail, .detail = error.what(), .fix = k_setup};
+  }
+}
+
+Check check_image(const HostConfig& host) {
+  try {
+    auto image = image::Store(host.directories).resolve(image::k_default_image);
+    return {.id = "image", .detail = fmt::format("{} ({})", image.reference, show_size(image.size))};
+  } catch (const Error& error) {
+    return {.id = "image", .status = Status::warn, .detail = error.what(), .fix = k_setup};
+  }
+}
+
+Check check_accelerator(const HostConfig& host, Accelerator& accelerator) {
+  try {
+    auto verdict = probe_accelerator(host);
+    accelerator = verdict.accelerator;
+    if (accelerator == Accelerator::kvm) return {.id = "kvm", .detail = verdict.detail};
+    return {.id = "kvm",
+            .status = Status::warn,
+            .detail = verdict.detail,
+            .fix =
+                "Machines run under software emulation: slower, and no isolation boundary. "
+                "Use a host with KVM and membership in the group kvm."};
+  } catch (const Error& error) {
+    return {.id = "kvm", .status = Status::fail, .detail = error.what(), .fix = error.hint()};
+  }
+}
+
+Check check_space(const HostConfig& host) {
+  auto free = free_bytes(host.directories.state);
+  if (!free) return {.id = "disk", .status = Status::warn, .detail = "free space is not known"};
+  auto detail = fmt::format("{} free for {}", show_size(*free), host.directories.state.string());
+  auto status = *free < k_no_space ? Status::fail : *free < k_little_space ? Status::warn : Status::ok;
+  return {.id = "disk",
+          .status = status,
+          .detail = detail,
+          .fix = status == Status::ok ? "" : "Free some space, or set HOLT_HOME to another disk."};
+}
+
+Check check_folders(const HostConfig& host) {
+  for (const auto& folder : {host.directories.state, host.directories.cache, host.directories.data}) {
+    if (!is_writable(folder)) {
+      return {.id = "folders",
+              .status = Status::fail,
+              .detail = folder.string() + " cannot be written",
+              .fix = "Set HOLT_HOME to a folder of your own."};
+    }
+  }
+  return {.id = "folders", .detail = host.directories.state.string()};
+}
+
+class DoctorCommand : public Command {
+ public:
+  CommandInfo info() const override {
+    return {.name = "doctor",
+            .group = Group::host,
+            .summary = "Check whether machines can run here, and say what is missing",
+            .usage = "[flags]",
+            .example = "holt doctor --json"};
+  }
+
+  void declare(Options& options) override {
+    options.later_flag("--fix", "repairing by doctor");
+    options.later_value("--bundle", "a diagnostics archive");
+  }
+
+  Outcome run(Session& session) override {
+    const auto& host = session.host();
+    auto accelerator = Accelerator::tcg;
+    std::vector<Check> checks{
+        check_platform(),  check_qemu(host),    check_engine(host), check_accelerator(host, accelerator),
+        check_image(host), check_folders(host), check_space(host)};
+    bool ok = std::ranges::none_of(checks, [](const Check& check) { return check.status == Status::fail; });
+    if (session.globals.json) {
+      print_json(session, checks, accelerator, ok);
+    } else {
+      print_text(session, checks, accelerator, ok);
+    }
+    return ToolExit{.code = ok ? k_exit_ok : k_exit_failed};
+  }
+
+ private:
+  static void print_json(Session& session, const std::vector<Check>& checks, Accelerator accelerator,
+                         bool ok) {
+    Json list = Json::array();
+    for (const auto& check : checks) {
+      list.push_back({{"id", check.id},
+                      {"status", to_string(check.status)},
+                      {"detail", check.detail},
+                      {"fix", check.fix.empty() ? Json(nullptr) : Json(check.fix)}});
+    }
+    Json versions = engine_versions(session);
+    versions["holt"] = version();
+    session.output.json({{"ok", ok},
+                         {"accelerator", to_string(accelerator)},
+                         {"isolation", isolation_of(accelerator)},
+                         {"checks", list},
+                         {"versions", versions}});
+  }
+
+  static void print_text(Session& session, const std::vector<Check>& checks, Accelerator accelerator,
+                         bool ok) {
+    for (const auto& check : checks) {
+      session.output.line(
+          fmt::format("{:<5} {:<9} {}", to_string(check.status), check.id, printable(check.detail)));
+      if (!check.fix.empty()) session.output.line(fmt::format("{:<15} {}", "", check.fix));
+    }
+    session.output.line(fmt::format("{}: accelerator {}, isolation {}", ok ? "usable" : "not usable",
+                                    to_string(accelerator), isolation_of(accelerator)));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_doctor() {
+  return std::make_unique<DoctorCommand>();
+}
+
+}  // namespace holt::cli

@@ -1,0 +1,60 @@
+#include "cli/commands/commands.hpp"
+#include "cli/images.hpp"
+#include "cli/table.hpp"
+
+#include <string>
+#include <vector>
+
+namespace holt::cli {
+namespace {
+
+class ImageInspectCommand : public Command {
+ public:
+  CommandInfo info() const override {
+    return {.name = "image inspect",
+            .group = Group::images,
+            .summary = "Print everything known of images as a JSON array",
+            .usage = "[flags] REFERENCE...",
+            .example = "holt image inspect holt/default",
+            .takes_format = true};
+  }
+
+  void declare(Options& options) override {
+    options.arguments("REFERENCE", names_, Need::required, "Images");
+  }
+
+  Outcome run(Session& session) override {
+    image::Store store(session.host().directories);
+    auto users = image_users(session);
+    Json list = Json::array();
+    for (const auto& name : names_) {
+      auto image = store.resolve(name);
+      Json json = image_json(image, users);
+      json["diskBytes"] = image.disk_bytes;
+      json["path"] = image.ext4.string();
+      json["config"] = {{"env", image.config.env},
+                        {"workingDir", image.config.working_dir},
+                        {"user", image.config.user},
+                        {"entrypoint", image.config.entrypoint},
+                        {"cmd", image.config.cmd}};
+      list.push_back(std::move(json));
+    }
+    if (!session.globals.format) {
+      session.output.line(dump_json(list, {.indent = session.globals.json ? 0 : 2}));
+      return ToolExit{};
+    }
+    for (const auto& object : list) session.output.line(format_template(*session.globals.format, object));
+    return ToolExit{};
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_image_inspect() {
+  return std::make_unique<ImageInspectCommand>();
+}
+
+}  // namespace holt::cli

@@ -1,0 +1,49 @@
+#include "cli/commands/commands.hpp"
+#include "cli/images.hpp"
+#include "cli/machines.hpp"
+
+#include <string>
+#include <vector>
+
+namespace holt::cli {
+namespace {
+
+class ImageRmCommand : public Command {
+ public:
+  CommandInfo info() const override {
+    return {.name = "image rm",
+            .group = Group::images,
+            .summary = "Take references away, and images with their last reference",
+            .usage = "[flags] REFERENCE...",
+            .example = "holt image rm mine:latest"};
+  }
+
+  void declare(Options& options) override {
+    options.arguments("REFERENCE", names_, Need::required, "Images");
+    options.later_flag("--force", "deleting an image that machines use");
+  }
+
+  Outcome run(Session& session) override {
+    image::Store store(session.host().directories);
+    Successes removed(session);
+    for_each_name(session, names_, [&](const std::string& name) {
+      store.remove(name, {.in_use = [&](const image::Image& image) {
+                     return image_users(session).contains(image.digest);
+                   }});
+      removed.add(name);
+    });
+    removed.finish();
+    return ToolExit{};
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_image_rm() {
+  return std::make_unique<ImageRmCommand>();
+}
+
+}  // namespace holt::cli

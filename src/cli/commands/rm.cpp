@@ -1,0 +1,81 @@
+#include "cli/commands/commands.hpp"
+#include "cli/errors.hpp"
+#include "cli/machines.hpp"
+
+#include <iostream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace holt::cli {
+namespace {
+
+class RmCommand : public Command {
+ public:
+  CommandInfo info() const override {
+    return {.name = "rm",
+            .aliases = {"delete"},
+            .group = Group::machines,
+            .summary = "Delete machines and their disks",
+            .usage = "[flags] NAME...",
+            .example = "holt rm -f dev"};
+  }
+
+  void declare(Options& options) override {
+    options.arguments("NAME", names_, Need::optional, "Machines, by their whole names");
+    options.flag("-f,--force", force_, "Also those that run; quiet for those that are not there");
+    options.flag("--all", all_, "All machines");
+    options.later_value("--filter", "deleting by filter");
+  }
+
+  Outcome run(Session& session) override {
+    if (names_.empty() != all_) throw usage_error("name machines, or give --all, not both");
+    if (all_) {
+      for (const auto& info : Machine::list_all(session.host())) names_.push_back(info.name);
+      if (!names_.empty()) confirm(session);
+    }
+    Successes removed(session);
+    for_each_name(session, names_, [&](const std::string& name) { remove(session, name, removed); });
+    removed.finish();
+    return ToolExit{};
+  }
+
+ private:
+  void confirm(Session& session) const {
+    if (force_) return;
+    if (session.globals.no_input || ::isatty(STDIN_FILENO) == 0) {
+      throw usage_error("'rm --all' would ask, and nobody can answer here",
+                        "Give --force to delete all machines.");
+    }
+    session.output.err(fmt::format("holt: delete {} machines and their disks? [y/N] ", names_.size()));
+    std::string answer;
+    std::getline(std::cin, answer);
+    if (answer != "y" && answer != "yes") throw Error(ErrorCode::cancelled, "Nothing was deleted");
+  }
+
+  void remove(Session& session, const std::string& name, Successes& removed) const {
+    RemoveOptions options{.mode = force_ ? RemoveMode::force : RemoveMode::stopped_only,
+                          .call = session.call()};
+    try {
+      Machine::open(name, session.host()).remove(options);
+    } catch (const Error& error) {
+      if (force_ && error.code() == ErrorCode::not_found) return;
+      throw;
+    }
+    removed.add(name);
+  }
+
+  std::vector<std::string> names_;
+  bool force_ = false;
+  bool all_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_rm() {
+  return std::make_unique<RmCommand>();
+}
+
+}  // namespace holt::cli

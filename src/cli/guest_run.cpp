@@ -1,0 +1,141 @@
+#include "cli/guest_run.hpp"
+
+#include "cli/guest_signals.hpp"
+#include "cli/stdin_forwarder.hpp"
+#include "holt/base/encoding.hpp"
+#include "holt/base/files.hpp"
+
+#include <algorithm>
+#include <unistd.h>
+
+namespace holt::cli {
+namespace {
+
+/// Adds to a captured output within its limit.
+void capture(std::string& kept, bool& truncated, std::string_view bytes, std::size_t limit) {
+  auto room = limit - std::min(limit, kept.size());
+  truncated = truncated || bytes.size() > room;
+  kept += bytes.substr(0, room);
+}
+
+bool is_refusal_to_invoke(const Error& error, const Machine& machine) {
+  if (error.subject() == machine.name()) return false;
+  switch (error.code()) {
+    case ErrorCode::not_found:
+    case ErrorCode::not_a_directory:
+    case ErrorCode::is_directory:
+    case ErrorCode::permission_denied:
+    case ErrorCode::invalid_config:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Reads the stream to its end into `captured` or our own streams.
+std::optional<ExecResult> pump(Session& session, ExecStream& stream, const GuestPlan& plan,
+                               ExecResult& captured) {
+  auto take = [&](const ExecEvent& event) {
+    bool is_out = event.kind == ExecEvent::Kind::out;
+    if (plan.output == GuestOutput::captured) {
+      capture(is_out ? captured.out : captured.err, is_out ? captured.out_truncated : captured.err_truncated,
+              event.data, plan.options.output_limit);
+    } else if (is_out) {
+      session.output.out(event.data);
+    } else {
+      session.output.err(event.data);
+    }
+  };
+  while (auto event = stream.next()) {
+    if (event->kind == ExecEvent::Kind::exit) return event->result;
+    take(*event);
+  }
+  return std::nullopt;
+}
+
+GuestExit finish(std::optional<ExecResult> result, ExecResult captured, std::optional<int> killed_by) {
+  GuestExit exit;
+  if (result) {
+    exit.result = std::move(*result);
+  } else {
+    exit.result.signal = 9;
+    exit.interrupted_by = killed_by;
+  }
+  exit.result.out = std::move(captured.out);
+  exit.result.err = std::move(captured.err);
+  exit.result.out_truncated = captured.out_truncated;
+  exit.result.err_truncated = captured.err_truncated;
+  return exit;
+}
+
+Json exit_json(int code, std::string_view origin) {
+  return Json{{"exitCode", code}, {"origin", origin},  {"signal", nullptr},
+              {"oom", false},     {"timedOut", false}, {"durationMs", nullptr}};
+}
+
+Json exit_json(const GuestExit& exit) {
+  Json json = exit_json(exit_code(exit), origin_of(exit));
+  const auto& result = exit.result;
+  auto signal = exit.interrupted_by ? exit.interrupted_by : result.signal;
+  if (signal) json["signal"] = *signal;
+  json["oom"] = result.oom;
+  json["timedOut"] = result.timed_out;
+  json["durationMs"] = std::chrono::duration_cast<std::chrono::milliseconds>(result.duration).count();
+  return json;
+}
+
+void add_output(Json& json, const std::string& name, const std::string& bytes) {
+  json[name] = utf8_replace(bytes);
+  if (!is_utf8(bytes)) json[name + "B64"] = base64_encode(bytes, Base64Alphabet::standard);
+}
+
+}  // namespace
+
+GuestExit run_in_guest(Session& session, const Machine& machine, GuestPlan plan) {
+  if (plan.input == GuestStdin::forwarded) plan.options.stdin_mode = StdinMode::pipe;
+  session.interrupts.token().throw_if_cancelled();
+  ExecResult captured;
+  try {
+    auto stream = machine.exec_stream(plan.argv, plan.options);
+    GuestSignals signals(session.interrupts, stream);
+    std::optional<StdinForwarder> forwarder;
+    if (plan.input == GuestStdin::forwarded) forwarder.emplace(stream);
+    try {
+      auto result = pump(session, stream, plan, captured);
+      return finish(std::move(result), std::move(captured), signals.killed_by());
+    } catch (...) {
+      stream.kill();  // frees a forwarder that waits for the command to read
+      throw;
+    }
+  } catch (const Error& error) {
+    if (is_refusal_to_invoke(error, machine)) throw NotInvoked(error);
+    throw;
+  }
+}
+
+GuestStdin stdin_choice(Interactive asked) {
+  bool forward = asked == Interactive::yes || ::isatty(STDIN_FILENO) == 0;
+  return forward ? GuestStdin::forwarded : GuestStdin::empty;
+}
+
+Json guest_exit_json(const GuestExit& exit) {
+  Json json = exit_json(exit);
+  Json duration = json["durationMs"];
+  json.erase("durationMs");
+  add_output(json, "stdout", exit.result.out);
+  add_output(json, "stderr", exit.result.err);
+  json["stdoutTruncated"] = exit.result.out_truncated;
+  json["stderrTruncated"] = exit.result.err_truncated;
+  json["durationMs"] = duration;
+  return json;
+}
+
+void write_exit_code_file(const std::string& path, const GuestExit& exit) {
+  write_file_atomically(path, dump_json(exit_json(exit)) + "\n", {.mode = 0644});
+}
+
+void write_exit_code_file(const std::string& path, int code) {
+  write_file_atomically(path, dump_json(exit_json(code, "holt")) + "\n", {.mode = 0644});
+}
+
+}  // namespace holt::cli

@@ -1,0 +1,53 @@
+#include "cli/guest_signals.hpp"
+
+#include "holt/base/error.hpp"
+
+#include <csignal>
+
+namespace holt::cli {
+namespace {
+
+constexpr auto k_patience = std::chrono::seconds(2);
+
+}  // namespace
+
+GuestSignals::GuestSignals(Interrupts& interrupts, ExecStream& stream)
+    : stream_(&stream), redirection_(interrupts.redirect([this](int number) { take(number); })) {}
+
+GuestSignals::~GuestSignals() {
+  redirection_.reset();
+}
+
+std::optional<int> GuestSignals::killed_by() const {
+  int number = killed_by_;
+  return number == 0 ? std::nullopt : std::optional<int>(number);
+}
+
+void GuestSignals::kill(int signal_number) {
+  int none = 0;
+  killed_by_.compare_exchange_strong(none, signal_number);
+  stream_->kill();
+}
+
+void GuestSignals::take(int signal_number) {
+  auto now = std::chrono::steady_clock::now();
+  if (signal_number == SIGINT) {
+    bool again = interrupts_seen_ > 0 && now - last_interrupt_ < k_patience;
+    last_interrupt_ = now;
+    if (++interrupts_seen_ >= 3 || again) return kill(signal_number);
+  }
+  bool final = signal_number == SIGTERM || signal_number == SIGHUP;
+  if (final && timer_.joinable()) return kill(signal_number);
+  try {
+    stream_->signal(signal_number);
+  } catch (const Error&) {  // the stream's reader reports a lost machine
+  }
+  if (!final) return;
+  timer_ = std::jthread([this, signal_number](const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, stop, k_patience, [] { return false; });
+    if (!stop.stop_requested()) kill(signal_number);
+  });
+}
+
+}  // namespace holt::cli

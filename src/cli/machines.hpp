@@ -1,0 +1,39 @@
+// Machines as the command line names and shows them.
+#pragma once
+
+#include "cli/session.hpp"
+#include "holt/base/json.hpp"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holt::cli {
+
+/// The machine of a name, or of a beginning of at least four characters that only one machine has.
+/// Throws Error NOT_FOUND (with a hint), CONFLICT for several.
+Machine find_machine(Session& session, const std::string& name_or_prefix);
+
+/// The machine object (docs/reference.md).
+Json machine_json(const Machine& machine);
+
+/// Does something with each name, in order. A failure does not keep the others from their turn; each
+/// is shown, and the last one is thrown at the end where there was one.
+void for_each_name(Session& session, const std::vector<std::string>& names,
+                   const std::function<void(const std::string&)>& action);
+
+/// Prints the name of a machine that a verb has succeeded on: bare, or as JSON at the end.
+class Successes {
+ public:
+  explicit Successes(Session& session) : session_(&session) {}
+  void add(const std::string& name);
+  /// With --json: the array of names.
+  void finish();
+
+ private:
+  Session* session_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace holt::cli

@@ -1,0 +1,28 @@
+#include "cli/outcome.hpp"
+
+namespace holt::cli {
+
+int exit_code(const GuestExit& exit) {
+  if (exit.interrupted_by) return 128 + *exit.interrupted_by;
+  return exit.result.shell_code();
+}
+
+int exit_code(const Outcome& outcome) {
+  if (const auto* tool = std::get_if<ToolExit>(&outcome)) return tool->code;
+  return exit_code(std::get<GuestExit>(outcome));
+}
+
+std::string_view origin_of(const GuestExit& exit) {
+  if (exit.interrupted_by) return "signal";
+  if (exit.result.timed_out) return "timeout";
+  return exit.result.signal ? "signal" : "guest";
+}
+
+NotInvoked::NotInvoked(const Error& cause)
+    : Error(cause.code(), cause.what(),
+            {.subject = cause.subject(),
+             .hint = cause.hint(),
+             .retryable = cause.retryable(),
+             .causes = cause.causes()}) {}
+
+}  // namespace holt::cli

@@ -1,0 +1,326 @@
+#include "cli/parser.hpp"
+
+#include "cli/errors.hpp"
+#include "cli/help_format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <numeric>
+#include <span>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace holt::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// Declares the global flags. Behind the verb the verb's own short names come first.
+void declare_globals(CLI::App& app, GlobalOptions& globals, Options::Environment environment) {
+  Options options(app, environment);
+  auto free = [&](const std::string& short_name, const std::string& long_name) {
+    bool taken = app.get_option_no_throw(short_name) != nullptr;
+    return taken ? long_name : short_name + "," + long_name;
+  };
+  auto is_free = [&](const std::string& name) { return app.get_option_no_throw(name) == nullptr; };
+  if (is_free("--json")) options.flag("--json", globals.json, "Print one JSON document, errors too");
+  if (is_free("--format"))
+    options.text("--format", "TEMPLATE", globals.format, "Print '{{.key}}' of each (listing verbs)");
+  if (is_free("--quiet"))
+    options.flag(free("-q", "--quiet"), globals.quiet, "No progress, notes and warnings");
+  options.count(free("-v", "--verbose"), globals.verbose, "Log more on standard error (repeat it)");
+  options.flag("--no-input", globals.no_input, "Never ask");
+  options.text("--color", "WHEN", globals.color, "auto, always or never; NO_COLOR is respected");
+  options.text("--home", "DIR", globals.home, "Keep everything below DIR instead of the XDG folders");
+  options.later_value("--host", "a remote holt");
+  options.later_value("--config", "config.toml");
+  for (auto* option : app.get_options()) {
+    bool global = option->get_group() == "Options";
+    if (global && environment == Options::Environment::ignored) option->group("Global flags");
+  }
+}
+
+std::unique_ptr<CLI::App> global_app(GlobalOptions& globals) {
+  auto app = std::make_unique<CLI::App>("", "holt");
+  app->set_help_flag("-h,--help", "Help");
+  app->add_flag_callback("--version", [] {}, "Version");
+  declare_globals(*app, globals, Options::Environment::used);
+  return app;
+}
+
+std::unique_ptr<CLI::App> command_app(Command& command, GlobalOptions& globals) {
+  auto info = command.info();
+  auto app = std::make_unique<CLI::App>("", fmt::format("holt {}", info.name));
+  app->set_help_flag();
+  Options options(*app, Options::Environment::used);
+  command.declare(options);
+  std::vector<CLI::Option*> own = app->get_options();
+  for (auto* option : own) {
+    if (option->get_group() == "Options") option->group("Flags");
+  }
+  declare_globals(*app, globals, Options::Environment::ignored);
+  app->set_help_flag("-h,--help", "This help")->group("Global flags");
+  return app;
+}
+
+/// The option that a word such as --name=x, -n or -nx begins with.
+const CLI::Option* option_of(const CLI::App& app, const std::string& word) {
+  if (word.starts_with("--")) return app.get_option_no_throw(word.substr(0, word.find('=')));
+  return app.get_option_no_throw(word.substr(0, 2));
+}
+
+bool takes_value(const CLI::Option* option) {
+  return option != nullptr && option->get_expected_max() > 0;
+}
+
+/// True when the option's value is the next word: "--name x", "-n x", "-in x" but not "--name=x", "-nx".
+bool value_follows(const CLI::App& app, const std::string& word) {
+  if (word.starts_with("--")) return word.find('=') == std::string::npos && takes_value(option_of(app, word));
+  for (std::size_t i = 1; i < word.size(); ++i) {
+    const auto* option = app.get_option_no_throw(std::string{'-', word[i]});
+    if (takes_value(option)) return i + 1 == word.size();
+  }
+  return false;
+}
+
+bool is_flag(const std::string& word) {
+  return word.size() > 1 && word.front() == '-';
+}
+
+/// Index of the first word that is neither a flag nor a flag's value, or of "--".
+std::size_t end_of_flags(const CLI::App& app, std::span<const std::string> words) {
+  std::size_t i = 0;
+  while (i < words.size() && is_flag(words[i]) && words[i] != "--") i += value_follows(app, words[i]) ? 2 : 1;
+  return std::min(i, words.size());
+}
+
+/// CLI11 would take the next word as the value of "--timeout=".
+void refuse_empty_values(const CLI::App& app, std::span<const std::string> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const auto& word = words[i];
+    if (word == "--") return;
+    if (word.starts_with("--") && word.ends_with('=') && takes_value(option_of(app, word))) {
+      throw usage_error(fmt::format("{} has no value", word.substr(0, word.size() - 1)));
+    }
+    if (is_flag(word) && value_follows(app, word)) ++i;
+  }
+}
+
+std::string help_hint(std::string_view verb) {
+  return verb.empty() ? "See 'holt help'." : fmt::format("See 'holt {} --help'.", verb);
+}
+
+enum class Asked { nothing, help };
+/// Runs CLI11 over words that hold no verb.
+Asked run_app(CLI::App& app, std::span<const std::string> words, std::string_view verb) {
+  refuse_empty_values(app, words);
+  Words reversed(words.rbegin(), words.rend());
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::CallForHelp&) {
+    return Asked::help;
+  } catch (const CLI::ExtrasError&) {
+    auto extra = app.remaining();
+    std::string word = extra.empty() ? "" : printable(extra.front(), 80);
+    throw usage_error(fmt::format("{} '{}'", is_flag(word) ? "unknown flag" : "unexpected argument", word),
+                      help_hint(verb));
+  } catch (const CLI::ParseError& error) {
+    throw usage_error(printable(error.what(), 400), help_hint(verb));
+  }
+  return Asked::nothing;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({substituted, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+std::vector<std::string> names_of(const CommandInfo& info) {
+  std::vector<std::string> names{std::string(info.name)};
+  names.insert(names.end(), info.aliases.begin(), info.aliases.end());
+  return names;
+}
+
+struct Found {
+  Command* command = nullptr;
+  std::size_t words = 0;  ///< how many words its name took
+};
+
+Found find_command(std::span<const std::string> words, const Commands& commands) {
+  for (std::size_t length : {2, 1}) {
+    if (words.size() < length) continue;
+    std::string name = length == 2 ? words[0] + " " + words[1] : words[0];
+    for (const auto& command : commands) {
+      auto names = names_of(command->info());
+      if (std::ranges::find(names, name) != names.end()) return {command.get(), length};
+    }
+  }
+  return {};
+}
+
+Error unknown_verb(std::span<const std::string> words, const Commands& commands) {
+  std::vector<std::string> members;
+  std::string nearest;
+  std::size_t best = 3;
+  for (const auto& command : commands) {
+    for (const auto& name : names_of(command->info())) {
+      if (name.starts_with(words[0] + " ")) members.push_back(name.substr(words[0].size() + 1));
+      auto distance = edit_distance(words[0].substr(0, 40), name);
+      if (distance < best) {
+        best = distance;
+        nearest = name;
+      }
+    }
+  }
+  if (!members.empty()) {
+    auto second = words.size() > 1 ? fmt::format(" '{}'", printable(words[1], 60)) : std::string();
+    auto message = second.empty() ? fmt::format("'{}' needs one of its verbs", words[0])
+                                  : fmt::format("'{}' has no verb{}", words[0], second);
+    return usage_error(message, fmt::format("It has: {}.", fmt::join(members, ", ")));
+  }
+  return usage_error(fmt::format("unknown verb '{}'", printable(words[0], 60)),
+                     nearest.empty() ? help_hint("") : fmt::format("Did you mean '{}'?", nearest));
+}
+
+/// argv cut where the parsers change.
+struct Cut {
+  std::span<const std::string> before;  ///< global flags
+  std::span<const std::string> verb;    ///< the rest, from the verb on
+};
+
+Cut cut(std::span<const std::string> words, const CLI::App& app) {
+  auto end = end_of_flags(app, words);
+  if (end < words.size() && words[end] == "--")
+    throw usage_error("'--' stands before the verb", help_hint(""));
+  return {words.subspan(0, end), words.subspan(end)};
+}
+
+void parse_command(CLI::App& app, Command& command, std::span<const std::string> words, Parsed& parsed) {
+  auto info = command.info();
+  if (info.tail == Tail::anything) {
+    command.take_tail(Words(words.begin(), words.end()));
+    return;
+  }
+  auto end = info.tail == Tail::guest_argv ? end_of_flags(app, words) : words.size();
+  if (run_app(app, words.subspan(0, end), info.name) == Asked::help) {
+    parsed.kind = Parsed::Kind::help;
+    return;
+  }
+  if (info.tail == Tail::guest_argv)
+    command.take_tail(Words(words.begin() + static_cast<long>(end), words.end()));
+}
+
+void check_globals(const GlobalOptions& globals, const CommandInfo& info) {
+  static constexpr std::array<std::string_view, 3> k_colors{"auto", "always", "never"};
+  if (globals.color && std::ranges::find(k_colors, *globals.color) == k_colors.end()) {
+    throw usage_error(
+        fmt::format("--color: '{}' is none of auto, always, never", printable(*globals.color, 40)));
+  }
+  if (globals.home && globals.home->empty()) throw usage_error("--home has no value");
+  if (globals.format && !info.takes_format) {
+    throw usage_error(fmt::format("--format means nothing to 'holt {}'", info.name), "Use --json.");
+  }
+}
+
+constexpr std::array<std::pair<Group, std::string_view>, 4> k_groups{{{Group::machines, "Machines"},
+                                                                      {Group::images, "Images"},
+                                                                      {Group::agents, "Agents"},
+                                                                      {Group::host, "This host"}}};
+
+}  // namespace
+
+Parsed parse(const Words& argv, const Commands& commands, GlobalOptions& globals) {
+  auto globals_app = global_app(globals);
+  auto [before, rest] = cut(argv, *globals_app);
+  if (run_app(*globals_app, before, "") == Asked::help) return {.kind = Parsed::Kind::help};
+  if (globals_app->count("--version") > 0) return {.kind = Parsed::Kind::version};
+  if (rest.empty()) throw usage_error("no verb", "See 'holt help'; start with 'holt doctor'.");
+
+  auto found = find_command(rest, commands);
+  if (found.command == nullptr) throw unknown_verb(rest, commands);
+  Parsed parsed{.command = found.command};
+  auto app = command_app(*found.command, globals);
+  parse_command(*app, *found.command, rest.subspan(found.words), parsed);
+  if (parsed.kind == Parsed::Kind::run) check_globals(globals, found.command->info());
+  return parsed;
+}
+
+const Command* named_command(const Words& argv, const Commands& commands) {
+  GlobalOptions globals;
+  auto app = global_app(globals);
+  auto end = end_of_flags(*app, argv);
+  return find_command(std::span(argv).subspan(end), commands).command;
+}
+
+bool asks_for_json(const Words& argv, const Commands& commands) {
+  const char* variable = std::getenv("HOLT_JSON");
+  if (variable != nullptr && (std::string_view(variable) == "1" || std::string_view(variable) == "true"))
+    return true;
+  GlobalOptions globals;
+  std::span<const std::string> words(argv);
+  auto outer = global_app(globals);
+  auto end = end_of_flags(*outer, words);
+  auto found = find_command(words.subspan(end), commands);
+  if (found.command != nullptr && found.command->info().tail != Tail::none) {
+    auto app = command_app(*found.command, globals);
+    end += found.words;
+    end += end_of_flags(*app, words.subspan(end));
+    words = words.subspan(0, end);
+  }
+  auto stop = std::ranges::find(words, "--");
+  return std::find(words.begin(), stop, "--json") != stop;
+}
+
+std::string overview(const Commands& commands) {
+  std::string text =
+      "Example:\n  holt run -- python3 -c 'print(2**10)'\n\n"
+      "holt gives an AI agent a computer of its own: a microVM on this machine.\n\n"
+      "Usage: holt [global flags] VERB [flags] [arguments]\n";
+  for (auto [group, title] : k_groups) {
+    text += fmt::format("\n{}:\n", title);
+    for (const auto& command : commands) {
+      auto info = command->info();
+      if (info.group != group || info.tail == Tail::anything) continue;
+      text += fmt::format("  {:<18} {}\n", info.name, info.summary);
+    }
+  }
+  text +=
+      "\nGlobal flags, before or behind the verb: --json, --format TEMPLATE, -q/--quiet, -v/--verbose, "
+      "--no-input,\n"
+      "--color auto|always|never, --home DIR, -h/--help, --version. Each flag has an environment form "
+      "HOLT_<FLAG>.\n"
+      "\n'holt help VERB' has the rest.\n";
+  return text;
+}
+
+std::string help_of(Command& command) {
+  GlobalOptions globals;
+  auto info = command.info();
+  auto app = command_app(command, globals);
+  app->formatter(std::make_shared<HelpFormat>());
+  std::string help = app->help();
+  // CLI11 begins with a usage line of its own; ours shows the shape of the guest's part.
+  auto groups = help.find("\nPositionals:");
+  if (groups == std::string::npos) groups = help.find("\nFlags:");
+  if (groups == std::string::npos) groups = help.find("\nGlobal flags:");
+  std::string text = fmt::format("Example:\n  {}\n\n{}.\n\nUsage: holt {} {}\n", info.example, info.summary,
+                                 info.name, info.usage);
+  if (groups != std::string::npos) text += help.substr(groups);
+  while (text.ends_with("\n\n")) text.pop_back();
+  for (auto gap = text.find("\n\n\n"); gap != std::string::npos; gap = text.find("\n\n\n"))
+    text.erase(gap, 1);
+  return text;
+}
+
+}  // namespace holt::cli

@@ -1,0 +1,32 @@
+// From argv to a verb with its flags set: [global flags] VERB [flags] [arguments].
+#pragma once
+
+#include "cli/command.hpp"
+
+#include <string>
+#include <vector>
+
+namespace holt::cli {
+
+/// What argv asks for.
+struct Parsed {
+  enum class Kind { run, help, version };
+  Kind kind = Kind::run;
+  Command* command = nullptr;  ///< of run, and of help about one verb
+};
+
+/// Parses argv (without the program's name) into `globals` and the verb's own members.
+/// Throws Error: USAGE for a mistake, NOT_SUPPORTED for a flag or verb of a later version.
+Parsed parse(const std::vector<std::string>& argv, const Commands& commands, GlobalOptions& globals);
+
+/// True when argv or the environment ask for JSON, also where argv is wrong otherwise.
+bool asks_for_json(const std::vector<std::string>& argv, const Commands& commands);
+
+/// The verb that argv names; null when there is none.
+const Command* named_command(const std::vector<std::string>& argv, const Commands& commands);
+
+/// The help text of all verbs, or of one: an example first.
+std::string overview(const Commands& commands);
+std::string help_of(Command& command);
+
+}  // namespace holt::cli
