@@ -1,0 +1,168 @@
+#include "cli/parser.hpp"
+
+#include "cli/errors.hpp"
+
+#include <gtest/gtest.h>
+
+namespace holt::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// A verb of each kind that notes what it was given.
+class Probe : public Command {
+ public:
+  Probe(std::string_view name, Tail tail) : name_(name), tail_kind_(tail) {}
+  CommandInfo info() const override {
+    return {
+        .name = name_, .summary = "Probe", .usage = "[flags]", .example = "holt probe", .tail = tail_kind_};
+  }
+  void declare(Options& options) override {
+    options.flag("-f,--force", force, "Force");
+    options.text("--name", "NAME", name, "Name");
+    options.texts("-e,--env", "ENV", env, "Env");
+    options.duration("--timeout", timeout, "Timeout");
+    options.memory("-m,--memory", memory, "Memory");
+    options.later_flag("--net", "a network");
+    options.later_value("-v,--volume", "mounts");
+    if (tail_kind_ == Tail::none) options.arguments("WORD", words, Need::optional, "Words");
+  }
+  void take_tail(Words given) override { tail = std::move(given); }
+  Outcome run(Session&) override { return ToolExit{}; }
+
+  bool force = false;
+  std::optional<std::string> name;
+  Words env;
+  std::optional<Duration> timeout;
+  std::optional<unsigned> memory;
+  Words words;
+  Words tail;
+
+ private:
+  std::string_view name_;
+  Tail tail_kind_;
+};
+
+class Parser : public testing::Test {
+ protected:
+  Parser() {
+    commands_.push_back(std::make_unique<Probe>("list", Tail::none));
+    commands_.push_back(std::make_unique<Probe>("run", Tail::guest_argv));
+    commands_.push_back(std::make_unique<Probe>("image ls", Tail::none));
+    commands_.push_back(std::make_unique<Probe>("later", Tail::anything));
+  }
+
+  Probe& parsed(const Words& argv) { return dynamic_cast<Probe&>(*parse(argv, commands_, globals_).command); }
+
+  void expect_usage(const Words& argv, const std::string& part) {
+    GlobalOptions globals;
+    try {
+      parse(argv, commands_, globals);
+      FAIL() << "argv was taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::usage) << error.what();
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  }
+
+  Commands commands_;
+  GlobalOptions globals_;
+};
+
+TEST_F(Parser, GlobalFlagsStandBeforeOrBehindTheVerb) {
+  parsed({"--json", "list", "-f", "-q"});
+  EXPECT_TRUE(globals_.json);
+  EXPECT_TRUE(globals_.quiet);
+}
+
+TEST_F(Parser, FromTheFirstPlainWordOnEverythingBelongsToTheGuest) {
+  auto& run = parsed({"run", "-f", "--name", "n", "-eA=1", "-m", "2G", "img", "--json", "-f", "--", "-x"});
+  EXPECT_TRUE(run.force);
+  EXPECT_EQ(run.name, "n");
+  EXPECT_EQ(run.env, Words{"A=1"});
+  EXPECT_EQ(run.memory, 2048u);
+  EXPECT_FALSE(globals_.json);
+  EXPECT_EQ(run.tail, (Words{"img", "--json", "-f", "--", "-x"}));
+}
+
+TEST_F(Parser, TheTwoDashesStayInTheTailSoThatTheVerbSeesThem) {
+  EXPECT_EQ(parsed({"run", "-f", "--", "python3", "-c", "1"}).tail, (Words{"--", "python3", "-c", "1"}));
+  EXPECT_EQ(parsed({"run"}).tail, Words{});
+  EXPECT_EQ(parsed({"run", ""}).tail, Words{""});
+}
+
+TEST_F(Parser, AListFlagTakesOneValueEachTime) {
+  auto& run = parsed({"run", "-e", "A=1", "--env=B=2", "img"});
+  EXPECT_EQ(run.env, (Words{"A=1", "B=2"}));
+  EXPECT_EQ(run.tail, Words{"img"});
+}
+
+TEST_F(Parser, TwoWordVerbsAreFound) {
+  EXPECT_EQ(parsed({"image", "ls"}).info().name, "image ls");
+}
+
+TEST_F(Parser, MisuseIsUsageAndNamesTheWord) {
+  expect_usage({}, "no verb");
+  expect_usage({"--nope", "list"}, "--nope");
+  expect_usage({"lisp"}, "lisp");
+  expect_usage({"list", "--nope"}, "--nope");
+  expect_usage({"list", "--name"}, "--name");
+  expect_usage({"list", "--name", "a", "--name", "b"}, "--name");
+  expect_usage({"run", "--timeout=", "img"}, "--timeout");
+  expect_usage({"run", "--timeout", "-1"}, "--timeout");
+  expect_usage({"run", "--timeout", "0"}, "--timeout");
+  expect_usage({"list", "-m", "1K"}, "--memory");
+  expect_usage({"image"}, "image");
+  expect_usage({"image", "nope"}, "nope");
+  expect_usage({"--", "list"}, "--");
+  expect_usage({"--color", "pink", "list"}, "pink");
+  expect_usage({"list", "--format", "x"}, "--format");
+  expect_usage({"run", "--" + std::string(200'000, 'x')}, "unknown flag");
+}
+
+TEST_F(Parser, FlagsOfLaterVersionsAreRefusedByName) {
+  for (const Words& argv :
+       {Words{"run", "--net", "img"}, Words{"run", "-v", "a:b", "img"}, Words{"--host", "x", "list"}}) {
+    try {
+      parse(argv, commands_, globals_);
+      FAIL() << argv[1] << " was taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::not_supported);
+    }
+  }
+}
+
+TEST_F(Parser, AVerbOfALaterVersionTakesAnyWords) {
+  EXPECT_EQ(parsed({"later", "--what", "ever", "--"}).tail, (Words{"--what", "ever", "--"}));
+}
+
+TEST_F(Parser, FlagsHaveAnEnvironmentFormAndWin) {
+  ::setenv("HOLT_NAME", "from-environment", 1);
+  EXPECT_EQ(parsed({"list"}).name, "from-environment");
+  EXPECT_EQ(parsed({"list", "--name", "flag"}).name, "flag");
+  ::unsetenv("HOLT_NAME");
+}
+
+TEST_F(Parser, ABadValueInTheEnvironmentIsUsageOfThatVerbOnly) {
+  ::setenv("HOLT_TIMEOUT", "banana", 1);
+  expect_usage({"list"}, "--timeout");
+  EXPECT_EQ(parsed({"later"}).info().name, "later");
+  ::unsetenv("HOLT_TIMEOUT");
+}
+
+TEST_F(Parser, JsonIsNoticedAlsoInAWrongCommandLine) {
+  EXPECT_TRUE(asks_for_json({"--json", "nope"}, commands_));
+  EXPECT_TRUE(asks_for_json({"run", "--nope", "--json"}, commands_));
+  EXPECT_FALSE(asks_for_json({"run", "img", "--json"}, commands_));
+  EXPECT_FALSE(asks_for_json({"run", "--", "--json"}, commands_));
+}
+
+TEST_F(Parser, HelpBeginsWithAnExampleAndNeedsNoArguments) {
+  auto parsed = parse({"run", "--help"}, commands_, globals_);
+  EXPECT_EQ(parsed.kind, Parsed::Kind::help);
+  EXPECT_TRUE(help_of(*parsed.command).starts_with("Example:\n  holt probe\n"));
+  EXPECT_TRUE(overview(commands_).starts_with("Example:\n"));
+}
+
+}  // namespace
+}  // namespace holt::cli
