@@ -29,7 +29,7 @@ function(holt_module name)
     endif()
   endforeach()
   target_link_libraries(holt_${name} PUBLIC ${arg_LIBRARIES} Boost::headers nlohmann_json::nlohmann_json
-    fmt::fmt Threads::Threads PRIVATE holt_flags)
+    fmt::fmt Threads::Threads PRIVATE $<BUILD_INTERFACE:holt_flags>)
   holt_use_pch(holt_${name})
 endfunction()
 
@@ -37,6 +37,9 @@ function(holt_use_pch target)
   target_compile_definitions(${target} PUBLIC BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE)
   target_precompile_headers(${target} REUSE_FROM holt_pch)
 endfunction()
+
+# All unit tests, for the sanitized build that runs nothing else.
+add_custom_target(holt_unit_tests)
 
 # holt_test(NAME MODULES module... [LABELS label...])
 # Test program holt_NAME_tests from tests/NAME/*.cpp; each TEST becomes a ctest case.
@@ -63,6 +66,9 @@ function(holt_test name)
   target_precompile_headers(${target} REUSE_FROM holt_pch)
   if(NOT arg_LABELS)
     set(arg_LABELS unit)
+  endif()
+  if("unit" IN_LIST arg_LABELS)
+    add_dependencies(holt_unit_tests ${target})
   endif()
   gtest_discover_tests(${target} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300)
 endfunction()
