@@ -108,7 +108,7 @@ GuestExit run_in_guest(Session& session, const Machine& machine, GuestPlan plan)
       throw;
     }
   } catch (const Error& error) {
-    if (is_refusal_to_invoke(error, machine)) throw NotInvoked(error);
+    if (is_refusal_to_invoke(error, machine)) throw CodedError(error, k_exit_not_invoked);
     throw;
   }
 }
@@ -130,12 +130,23 @@ Json guest_exit_json(const GuestExit& exit) {
   return json;
 }
 
-void write_exit_code_file(const std::string& path, const GuestExit& exit) {
-  write_file_atomically(path, dump_json(exit_json(exit)) + "\n", {.mode = 0644});
-}
-
-void write_exit_code_file(const std::string& path, int code) {
-  write_file_atomically(path, dump_json(exit_json(code, "holt")) + "\n", {.mode = 0644});
+GuestExit with_exit_code_file(const Session& session, const std::optional<std::string>& file,
+                              const std::function<GuestExit()>& body) {
+  auto write = [&](const Json& json) {
+    if (file) write_file_atomically(*file, dump_json(json) + "\n", {.mode = 0644});
+  };
+  try {
+    auto exit = body();
+    write(exit_json(exit));
+    return exit;
+  } catch (const CodedError& error) {
+    write(exit_json(error.exit_code(), "holt"));
+    throw;
+  } catch (const Error&) {
+    auto signal = session.interrupts.signal();
+    write(exit_json(signal ? 128 + *signal : k_exit_engine, signal ? "signal" : "holt"));
+    throw;
+  }
 }
 
 }  // namespace holt::cli

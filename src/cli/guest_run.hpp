@@ -4,6 +4,8 @@
 #include "cli/outcome.hpp"
 #include "cli/session.hpp"
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +25,8 @@ struct GuestPlan {
 };
 
 /// Runs it to its end. SIGINT and SIGQUIT go to the command; a second SIGINT within 2 s, and SIGTERM or
-/// SIGHUP that it does not heed for 2 s, kill it. Throws NotInvoked when the command could not be invoked,
-/// BrokenPipe when our standard output was closed (the command is killed), Error otherwise.
+/// SIGHUP that it does not heed for 2 s, kill it. Throws CodedError 126 when the command could not be
+/// invoked, BrokenPipe when our standard output was closed (the command is killed), Error otherwise.
 GuestExit run_in_guest(Session& session, const Machine& machine, GuestPlan plan);
 
 /// Standard input goes to the command when it was asked for or is no terminal.
@@ -34,9 +36,10 @@ GuestStdin stdin_choice(Interactive asked);
 /// What `run` and `exec` print with --json, about the command alone.
 Json guest_exit_json(const GuestExit& exit);
 
-/// The file of --exit-code-file: {"exitCode","origin","signal","oom","timedOut","durationMs"}. Throws Error.
-void write_exit_code_file(const std::string& path, const GuestExit& exit);
-/// The same for a failure of holt itself: origin "holt".
-void write_exit_code_file(const std::string& path, int code);
+/// Runs `body` and writes how it ended to the file of --exit-code-file, where one is named:
+/// {"exitCode","origin","signal","oom","timedOut","durationMs"}; origin "holt" when it threw. Throws what it
+/// throws.
+GuestExit with_exit_code_file(const Session& session, const std::optional<std::string>& file,
+                              const std::function<GuestExit()>& body);
 
 }  // namespace holt::cli

@@ -60,7 +60,7 @@ Outcome run(const std::vector<std::string>& argv, const Commands& commands, Outp
 int code_of(const Error& error, const Command* command, const Interrupts& interrupts) {
   if (auto signal = interrupts.signal()) return 128 + *signal;
   if (error.code() == ErrorCode::usage) return k_exit_usage;
-  if (dynamic_cast<const NotInvoked*>(&error) != nullptr) return k_exit_not_invoked;
+  if (const auto* coded = dynamic_cast<const CodedError*>(&error)) return coded->exit_code();
   return command != nullptr ? command->info().failure_code : k_exit_failed;
 }
 

@@ -18,11 +18,12 @@ std::string_view origin_of(const GuestExit& exit) {
   return exit.result.signal ? "signal" : "guest";
 }
 
-NotInvoked::NotInvoked(const Error& cause)
+CodedError::CodedError(const Error& cause, int exit_code)
     : Error(cause.code(), cause.what(),
             {.subject = cause.subject(),
              .hint = cause.hint(),
              .retryable = cause.retryable(),
-             .causes = cause.causes()}) {}
+             .causes = cause.causes()}),
+      exit_code_(exit_code) {}
 
 }  // namespace holt::cli

@@ -39,10 +39,14 @@ int exit_code(const GuestExit& exit);
 /// Who set that code: "guest", "timeout" or "signal".
 std::string_view origin_of(const GuestExit& exit);
 
-/// A command that could not be invoked in a running machine (exit code 126).
-class NotInvoked : public Error {
+/// An error with an exit code of its own, where the verb's would say too little.
+class CodedError : public Error {
  public:
-  explicit NotInvoked(const Error& cause);
+  CodedError(const Error& cause, int exit_code);
+  int exit_code() const { return exit_code_; }
+
+ private:
+  int exit_code_;
 };
 
 /// Standard output's reader has gone: end quietly.

@@ -124,7 +124,8 @@ TEST_F(Parser, FlagsOfLaterVersionsAreRefusedByName) {
   for (const Words& argv :
        {Words{"run", "--net", "img"}, Words{"run", "-v", "a:b", "img"}, Words{"--host", "x", "list"}}) {
     try {
-      parse(argv, commands_, globals_);
+      GlobalOptions globals;
+      parse(argv, commands_, globals);
       FAIL() << argv[1] << " was taken";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::not_supported);

@@ -63,18 +63,7 @@ class ExecCommand : public Command {
                         "Write holt exec NAME COMMAND.");
     }
     if (start_ && no_start_) throw usage_error("--start and --no-start exclude each other");
-    try {
-      auto exit = run_once(session);
-      if (exit_code_file_) write_exit_code_file(*exit_code_file_, exit);
-      return exit;
-    } catch (const NotInvoked&) {
-      if (exit_code_file_) write_exit_code_file(*exit_code_file_, k_exit_not_invoked);
-      throw;
-    } catch (const Error&) {
-      auto signal = session.interrupts.signal();
-      if (exit_code_file_) write_exit_code_file(*exit_code_file_, signal ? 128 + *signal : k_exit_engine);
-      throw;
-    }
+    return with_exit_code_file(session, exit_code_file_, [&] { return run_once(session); });
   }
 
  private:

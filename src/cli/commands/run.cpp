@@ -58,18 +58,7 @@ class RunCommand : public Command {
   Outcome run(Session& session) override {
     check();
     if (detach_) return start_only(session);
-    try {
-      auto exit = run_once(session);
-      if (exit_code_file_) write_exit_code_file(*exit_code_file_, exit);
-      return exit;
-    } catch (const NotInvoked&) {
-      if (exit_code_file_) write_exit_code_file(*exit_code_file_, k_exit_not_invoked);
-      throw;
-    } catch (const Error&) {
-      auto signal = session.interrupts.signal();
-      if (exit_code_file_) write_exit_code_file(*exit_code_file_, signal ? 128 + *signal : k_exit_engine);
-      throw;
-    }
+    return with_exit_code_file(session, exit_code_file_, [&] { return run_once(session); });
   }
 
  private:
