@@ -1,0 +1,53 @@
+// A cgroup v2 for each command, so that it can be killed as a whole, also children that left its session.
+#pragma once
+
+#include "holt/base/fd.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace holt::guest {
+
+/// One command's group. Its end of life removes it if it is empty; otherwise CgroupTree keeps it until it is.
+class Cgroup {
+ public:
+  Cgroup(std::string path, Fd directory) : path_(std::move(path)), directory_(std::move(directory)) {}
+
+  /// For CLONE_INTO_CGROUP.
+  int fd() const { return directory_.get(); }
+  /// SIGKILL to every process in it, none can escape.
+  void kill() const;
+  bool empty() const;
+  /// How often the kernel killed in it for want of memory.
+  std::uint64_t oom_kills() const;
+  /// Removes it; false while something lives in it.
+  bool remove() const;
+
+ private:
+  std::string path_;
+  Fd directory_;
+};
+
+/// The folder of the cgroup file system below which commands get theirs.
+class CgroupTree {
+ public:
+  /// No folder: make() gives nothing, and commands are killed by walking their children.
+  CgroupTree() = default;
+  explicit CgroupTree(std::string folder) : folder_(std::move(folder)) {}
+
+  std::optional<Cgroup> make();
+  /// Processes in all groups; nothing without groups.
+  std::optional<std::uint64_t> processes() const;
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+  std::uint64_t next_ = 1;
+};
+
+/// Sends a signal to a process, all its descendants and all of its session: what is left to do without a
+/// cgroup.
+void kill_descendants(pid_t root, int signal_number);
+
+}  // namespace holt::guest

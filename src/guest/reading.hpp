@@ -1,0 +1,25 @@
+// Reading files for the host: one file, or the files of a tree.
+#pragma once
+
+#include "guest/jobs.hpp"
+#include "holt/base/fd.hpp"
+
+#include <cstdint>
+#include <string>
+#include <sys/stat.h>
+
+namespace holt::guest {
+
+/// Opens a regular file, never waiting for a FIFO or touching a device. `shown` is its path in messages.
+Outcome<Fd> open_regular(int folder, const std::string& name, const std::string& shown, struct stat& status);
+
+struct FileBytes {
+  int fd = -1;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+  std::string shown;
+};
+/// Sends `size` bytes from `offset` as output frames. Fewer when the file ends or the stream does.
+Outcome<std::uint64_t> send_file_bytes(JobStream& stream, const FileBytes& file);
+
+}  // namespace holt::guest
