@@ -127,13 +127,12 @@ FileLock MachineFolders::publish(Staged staged, const std::string& name) const {
   return std::move(staged.lock);
 }
 
-void MachineFolders::erase(const MachineFolder& folder, FileLock lock) const {
+void MachineFolders::erase(const MachineFolder& folder) const {
   auto doomed = root_ / fmt::format("{}{}", k_removing, random_hex(16));
   if (::rename(folder.path().c_str(), doomed.c_str()) != 0) {
     throw system_error(errno, fmt::format("remove {}", folder.path().string()), folder.path());
   }
   remove_tree(doomed);
-  (void)lock;  // held until the last file is gone, so that a sweep leaves the rest to us
 }
 
 void MachineFolders::sweep() const {

@@ -24,7 +24,7 @@ enum class Ownership { independent, owned };
 struct Launch {
   TemplateShape shape;
   std::optional<Template> start_from = std::nullopt;  ///< nothing: cold boot
-  std::filesystem::path machines;                     ///< the state directory, of MachineFolders
+  std::filesystem::path machines;                     ///< root of MachineFolders
   std::map<std::string, std::string> env = {};
   Ownership ownership = Ownership::independent;
 };

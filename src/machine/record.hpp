@@ -10,6 +10,7 @@
 //   console.log    what the guest wrote to its console
 #pragma once
 
+#include "holt/base/directories.hpp"
 #include "holt/base/fd.hpp"
 #include "holt/base/files.hpp"
 #include "holt/base/json_fwd.hpp"
@@ -90,6 +91,8 @@ class MachineFolder {
 class MachineFolders {
  public:
   explicit MachineFolders(const Directories& directories) : root_(directories.state / "machines") {}
+  explicit MachineFolders(std::filesystem::path root) : root_(std::move(root)) {}
+  const std::filesystem::path& root() const { return root_; }
 
   /// The folder of a name. Checks the name: throws INVALID_CONFIG.
   MachineFolder of(const std::string& name) const;
@@ -104,8 +107,9 @@ class MachineFolders {
   Staged stage() const;
   /// Gives a staged folder its name; its lock goes on. Throws Error CONFLICT when the name is taken.
   FileLock publish(Staged staged, const std::string& name) const;
-  /// Takes a folder away at once for everybody, then deletes it. `lock` must be its lock.
-  void erase(const MachineFolder& folder, FileLock lock) const;
+  /// Takes a folder away at once for everybody, then deletes it. The caller holds its lock until this
+  /// returns.
+  void erase(const MachineFolder& folder) const;
   /// Deletes what dead processes left half-made or half-removed.
   void sweep() const;
 

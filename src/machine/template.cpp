@@ -8,6 +8,7 @@
 #include "machine/console.hpp"
 #include "machine/guest_link.hpp"
 #include "machine/sparse_file.hpp"
+#include "machine/stub_kernel.hpp"
 #include "machine/vmm.hpp"
 
 #include <cerrno>
@@ -171,6 +172,8 @@ Template TemplateStore::build(const TemplateShape& shape, const TemplateProgress
       }
     }
     punch_zero_pages(staging.memory());
+    write_file_atomically(staging.kernel(), stub_kernel(), {.mode = 0444});
+    write_file_atomically(staging.initramfs(), std::string(1, '\0'), {.mode = 0444});
     ::chmod(staging.memory().c_str(), 0444);
     ::chmod(staging.state().c_str(), 0444);
     write_record(shape, staging);

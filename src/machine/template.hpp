@@ -4,6 +4,7 @@
 // Layout below Directories::cache/templates:
 //   KEY/memory         RAM, sparse, read-only, mapped privately by every machine
 //   KEY/state          device state of QEMU
+//   KEY/kernel, KEY/empty  stand-ins for kernel and initramfs: a restored guest has its own
 //   KEY/template.json  what it was made of, and digests of the two
 //   KEY.lock           held while the template is built or thrown away
 #pragma once
@@ -40,6 +41,8 @@ struct Template {
   std::filesystem::path folder;
   std::filesystem::path memory() const { return folder / "memory"; }
   std::filesystem::path state() const { return folder / "state"; }
+  std::filesystem::path kernel() const { return folder / "kernel"; }
+  std::filesystem::path initramfs() const { return folder / "empty"; }
 };
 
 struct TemplateProgress {

@@ -131,8 +131,8 @@ class Machine {
   /// Names of a folder in byte order. At most 1,000,000 entries
   /// (LIMIT_EXCEEDED).
   std::vector<DirEntry> list(const std::string& path, const CallOptions& options = {}) const;
-  void make_dir(const std::string& path, Parents parents = Parents::must_exist,
-                const CallOptions& options = {}) const;
+  /// Makes a folder with its parents; quiet when it is there.
+  void make_dir(const std::string& path, const CallOptions& options = {}) const;
   void remove_path(const std::string& path, RemoveKind kind = RemoveKind::file_or_empty_dir,
                    const CallOptions& options = {}) const;
   void rename(const std::string& from, const std::string& to, const CallOptions& options = {}) const;

@@ -1,0 +1,210 @@
+#include "machine/exec_stream.hpp"
+
+#include "machine/guest_link.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace holt {
+
+using namespace machine;
+using namespace protocol;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t k_input_limit = std::size_t{64} << 20;
+// A host's deadline stands so far behind the guest's own timeout, which kills with a result.
+constexpr auto k_timeout_margin = 5s;
+constexpr auto k_connect_deadline = 10s;
+
+ExecResult result_of(const std::string& payload) {
+  auto reply = decode<ExecReply>(payload);
+  if (!reply) throw guest_protocol_error(reply.error());
+  bool code_ok = !reply->exit_code || (*reply->exit_code >= 0 && *reply->exit_code <= 255);
+  bool signal_ok = !reply->signal || (*reply->signal >= 1 && *reply->signal <= 64);
+  if (reply->exit_code.has_value() == reply->signal.has_value() || !code_ok || !signal_ok) {
+    throw Error(ErrorCode::guest_protocol, "The guest program told no possible end of the command");
+  }
+  ExecResult result;
+  if (reply->exit_code) result.exit_code = static_cast<int>(*reply->exit_code);
+  if (reply->signal) result.signal = static_cast<int>(*reply->signal);
+  result.timed_out = reply->timed_out;
+  result.oom = reply->oom;
+  result.out_truncated = reply->stdout_truncated;
+  result.err_truncated = reply->stderr_truncated;
+  auto us = std::min<std::uint64_t>(reply->duration_us, std::uint64_t{1} << 52);
+  result.duration = std::chrono::microseconds(us);
+  return result;
+}
+
+ExecRequest request_of(const Command& command, const ExecOptions& options, std::uint64_t output_limit) {
+  if (command.argv.empty() && command.script.empty())
+    throw InvalidArgument("There is no command: argv is empty");
+  if (!command.argv.empty() && command.argv.front().empty())
+    throw InvalidArgument("The command's name is empty");
+  if (options.timeout && *options.timeout <= Duration::zero())
+    throw InvalidArgument("The timeout is not above zero");
+  if (options.input.size() > k_input_limit) {
+    throw Error(ErrorCode::too_large, fmt::format("The input has more than {} bytes", k_input_limit),
+                {.hint = "Use a stream and write_stdin()."});
+  }
+  bool has_input = options.stdin_mode == holt::StdinMode::pipe || !options.input.empty();
+  ExecRequest request{.argv = command.argv,
+                      .script = command.script,
+                      .cwd = options.working_dir,
+                      .user = options.user,
+                      .stdin_mode = has_input ? protocol::StdinMode::stream : protocol::StdinMode::none,
+                      .output_limit = output_limit,
+                      .key = options.idempotency_key};
+  for (const auto& [name, value] : options.env) request.env.push_back({.name = name, .value = value});
+  if (options.timeout) {
+    // Rounded up: a timeout of a microsecond is none of zero.
+    request.timeout_ms = std::chrono::ceil<std::chrono::milliseconds>(*options.timeout).count();
+  }
+  return request;
+}
+
+Deadline deadline_of(const ExecOptions& options) {
+  if (options.deadline) return *options.deadline;
+  return options.timeout ? Deadline::after(*options.timeout + k_timeout_margin) : Deadline::never();
+}
+
+}  // namespace
+
+class ExecStream::Impl {
+ public:
+  Impl(std::unique_ptr<StreamConnection> connection, const ExecOptions& options)
+      : connection_(std::move(connection)), deadline_(deadline_of(options)), cancel_(options.cancel) {
+    if (options.stdin_mode == holt::StdinMode::data && !options.input.empty())
+      connection_->set_input(options.input);
+  }
+  ~Impl() { connection_->kill(); }
+
+  std::optional<ExecEvent> next(const CallOptions& options) {
+    while (!ended_) {
+      auto frame = take(options);
+      if (!frame) return std::nullopt;
+      switch (frame->header.type) {
+        case FrameType::output:
+          return ExecEvent{.kind = ExecEvent::Kind::out, .data = std::move(frame->payload)};
+        case FrameType::error_output:
+          return ExecEvent{.kind = ExecEvent::Kind::err, .data = std::move(frame->payload)};
+        case FrameType::started:
+          break;
+        case FrameType::reply:
+          ended_ = true;
+          return ExecEvent{.kind = ExecEvent::Kind::exit, .result = result_of(frame->payload)};
+        default:
+          ended_ = true;
+          throw Error(ErrorCode::guest_protocol, "The guest program sent a frame that no command has");
+      }
+    }
+    return std::nullopt;
+  }
+
+  void write_stdin(std::string_view bytes, const CallOptions& options) {
+    connection_->send_input(bytes, wait(options));
+  }
+  StreamConnection& connection() { return *connection_; }
+
+ private:
+  Wait wait(const CallOptions& options) const {
+    return {.deadline = options.deadline ? options.deadline->earlier(deadline_) : deadline_,
+            .cancel = options.cancel ? options.cancel : cancel_};
+  }
+
+  std::optional<Frame> take(const CallOptions& options) {
+    try {
+      return connection_->next(wait(options));
+    } catch (const Error& e) {
+      // After a deadline of the call alone the stream goes on.
+      if (e.code() != ErrorCode::timeout || deadline_.passed()) ended_ = true;
+      throw;
+    }
+  }
+
+  std::unique_ptr<StreamConnection> connection_;
+  Deadline deadline_;
+  std::optional<CancellationToken> cancel_;
+  std::atomic<bool> ended_ = false;
+};
+
+ExecStream::ExecStream(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ExecStream::ExecStream(ExecStream&&) noexcept = default;
+ExecStream& ExecStream::operator=(ExecStream&&) noexcept = default;
+ExecStream::~ExecStream() = default;
+
+std::optional<ExecEvent> ExecStream::next(const CallOptions& options) {
+  return impl_->next(options);
+}
+void ExecStream::write_stdin(std::string_view bytes, const CallOptions& options) {
+  impl_->write_stdin(bytes, options);
+}
+void ExecStream::close_stdin() {
+  impl_->connection().end_input();
+}
+void ExecStream::signal(int signal_number) {
+  if (signal_number < 1 || signal_number > 64)
+    throw InvalidArgument(fmt::format("{} is no signal", signal_number));
+  impl_->connection().send_signal(signal_number);
+}
+void ExecStream::kill() {
+  impl_->connection().kill();
+}
+int ExecStream::fd() const {
+  return impl_->connection().poll_fd();
+}
+
+namespace machine {
+
+ExecStream start_command(const MachineFolder& folder, const Command& command, const ExecOptions& options,
+                         std::uint64_t output_limit) {
+  auto request = request_of(command, options, output_limit);
+  Wait wait{.deadline = deadline_of(options).earlier(Deadline::after(k_connect_deadline)),
+            .cancel = options.cancel};
+  auto connection = StreamConnection::open(folder, request, Effect::possible, wait);
+  return ExecStream(std::make_unique<ExecStream::Impl>(std::move(connection), options));
+}
+
+ExecResult run_command(const MachineFolder& folder, const Command& command, const ExecOptions& options) {
+  if (options.stdin_mode == holt::StdinMode::pipe)
+    throw InvalidArgument("exec() has no input pipe; use exec_stream()");
+  // 0 means no limit to the guest program: one byte more than wanted then tells that there was output.
+  auto stream = start_command(folder, command, options, std::max<std::uint64_t>(options.output_limit, 1));
+  std::string out;
+  std::string err;
+  auto keep = [&](std::string& text, const std::string& piece) {
+    text.append(piece, 0, options.output_limit - std::min(options.output_limit, text.size()));
+  };
+  bool more_out = false;
+  bool more_err = false;
+  while (auto event = stream.next()) {
+    switch (event->kind) {
+      case ExecEvent::Kind::out:
+        more_out = more_out || out.size() + event->data.size() > options.output_limit;
+        keep(out, event->data);
+        break;
+      case ExecEvent::Kind::err:
+        more_err = more_err || err.size() + event->data.size() > options.output_limit;
+        keep(err, event->data);
+        break;
+      case ExecEvent::Kind::exit:
+        auto result = std::move(event->result);
+        result.out_truncated = result.out_truncated || more_out;
+        result.err_truncated = result.err_truncated || more_err;
+        result.out = std::move(out);
+        result.err = std::move(err);
+        return result;
+    }
+  }
+  throw Error(ErrorCode::cancelled, "The command was killed");
+}
+
+}  // namespace machine
+}  // namespace holt

@@ -1,0 +1,186 @@
+#include "machine/info.hpp"
+
+#include "holt/base/error.hpp"
+#include "holt/base/json.hpp"
+#include "machine/stream_connection.hpp"
+
+#include <chrono>
+#include <mutex>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace holt::machine {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_probe_deadline = 250ms;
+constexpr std::size_t k_probes_at_once = 32;
+
+std::uint64_t blocks_of(const std::filesystem::path& file) {
+  struct stat info{};
+  return ::stat(file.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_blocks) * 512 : 0;
+}
+
+std::uint64_t resident_memory(pid_t pid) {
+  // "SIZE RESIDENT ..." in pages, proc(5).
+  auto text = read_file_if_exists(fmt::format("/proc/{}/statm", pid), 256).value_or("");
+  auto at = text.find(' ');
+  if (at == std::string::npos) return 0;
+  return std::strtoull(text.c_str() + at + 1, nullptr, 10) *
+         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+bool answers(const MachineFolder& folder) {
+  try {
+    Wait wait{.deadline = Deadline::after(k_probe_deadline)};
+    StreamConnection::open(folder, protocol::StatusRequest{}, Effect::none, wait)->reply(wait);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+MachineState state_of(const Observed& observed) {
+  auto state = observed.status.state;
+  // A monitor that has just been started has not written anything yet.
+  bool ended =
+      state == MachineState::created || state == MachineState::stopped || state == MachineState::failed;
+  return observed.monitored && ended ? MachineState::starting : state;
+}
+
+void add_status(MachineInfo& info, const MachineFolder& folder) {
+  auto observed = observe(folder);
+  const auto& status = observed.status;
+  info.state = state_of(observed);
+  if (info.state == MachineState::failed) info.reason = status.failure;
+  info.started_at = status.started_at;
+  info.accelerator = status.accelerator;
+  info.boot_kind = status.boot_kind;
+  info.boot_time = status.boot_time;
+  if (observed.monitored && status.vmm) {
+    info.pid = status.vmm->pid;
+    info.memory_bytes = resident_memory(status.vmm->pid);
+  }
+  if (info.state == MachineState::running) info.responsive = answers(folder);
+}
+
+Json milliseconds_or_null(const std::optional<Duration>& duration) {
+  if (!duration) return nullptr;
+  return std::chrono::ceil<std::chrono::milliseconds>(*duration).count();
+}
+
+}  // namespace
+
+MachineState machine_state(const MachineFolder& folder) {
+  if (!folder.exists()) folder.read_record();  // throws NOT_FOUND in its words
+  return state_of(observe(folder));
+}
+
+MachineInfo machine_info(const MachineFolder& folder) {
+  MachineInfo info{.name = folder.path().filename().string(),
+                   .image_reference = {},
+                   .image_digest = {},
+                   .working_dir = {},
+                   .user = {}};
+  try {
+    auto record = folder.read_record();
+    const auto& config = record.config;
+    info.image_reference = record.image_reference;
+    info.image_digest = record.image_digest;
+    info.created_at = record.created_at;
+    info.resources = config.resources;
+    info.network = config.network;
+    for (const auto& [name, value] : config.env) info.env_names.push_back(name);
+    info.working_dir = record.working_dir;
+    info.user = record.user;
+    info.labels = config.labels;
+    info.persistent = config.lifetime == Lifetime::persistent;
+    info.idle_stop = config.idle_stop;
+    info.disk_bytes = blocks_of(folder.disk());
+    add_status(info, folder);
+  } catch (const Error& e) {
+    if (e.code() == ErrorCode::not_found) throw;
+    info.state = MachineState::failed;
+    info.reason = MachineFailure{.code = e.code(), .message = e.what(), .at = wall_now()};
+  }
+  return info;
+}
+
+std::vector<MachineInfo> all_machine_infos(const MachineFolders& folders) {
+  auto names = folders.names();
+  std::vector<std::optional<MachineInfo>> infos(names.size());
+  for (std::size_t first = 0; first < names.size(); first += k_probes_at_once) {
+    std::vector<std::jthread> probes;
+    for (std::size_t i = first; i < std::min(names.size(), first + k_probes_at_once); i++) {
+      probes.emplace_back([&, i] {
+        try {
+          infos[i] = machine_info(folders.of(names[i]));
+        } catch (const Error&) {
+          // Removed since the names were read.
+        }
+      });
+    }
+  }
+  std::vector<MachineInfo> found;
+  for (auto& info : infos) {
+    if (info) found.push_back(std::move(*info));
+  }
+  return found;
+}
+
+std::string machine_json(const MachineInfo& info) {
+  Json reason;
+  if (info.reason) {
+    reason = {{"code", to_string(info.reason->code)},
+              {"message", info.reason->message},
+              {"at", rfc3339(info.reason->at)}};
+    if (info.reason->signal) reason["signal"] = *info.reason->signal;
+  }
+  Json image;
+  if (!info.image_reference.empty())
+    image = {{"reference", info.image_reference}, {"digest", info.image_digest}};
+  auto idle = milliseconds_or_null(info.idle_stop);
+  Json json{{"name", info.name},
+            {"id", info.name},
+            {"state", to_string(info.state)},
+            {"reason", reason},
+            {"image", image},
+            {"createdAt", rfc3339(info.created_at)},
+            {"startedAt", info.started_at ? Json(rfc3339(*info.started_at)) : Json()},
+            {"pid", info.pid ? Json(*info.pid) : Json()},
+            {"accelerator", info.accelerator ? Json(to_string(*info.accelerator)) : Json()},
+            {"isolation", info.accelerator ? Json(isolation_of(*info.accelerator)) : Json()},
+            {"resources",
+             {{"cpus", info.resources.cpus},
+              {"memoryMb", info.resources.memory_mb},
+              {"diskGb", info.resources.disk_gb}}},
+            {"network",
+             {{"mode", to_string(info.network.mode)},
+              {"hosts", info.network.hosts},
+              {"cidrs", info.network.cidrs},
+              {"ports", info.network.ports}}},
+            {"ports", Json::array()},
+            {"mounts", Json::array()},
+            {"env", info.env_names},
+            {"workdir", info.working_dir.empty() ? "/" : info.working_dir},
+            {"user", info.user.empty() ? "root" : info.user},
+            {"labels", Json(info.labels)},
+            {"persistent", info.persistent},
+            {"detached", info.persistent},
+            {"branchable", false},
+            {"parent", nullptr},
+            {"ttlSeconds", nullptr},
+            {"idleTimeoutSeconds", idle.is_null() ? Json() : Json((idle.get<std::int64_t>() + 999) / 1000)},
+            {"diskBytes", info.disk_bytes},
+            {"memoryBytes", info.memory_bytes},
+            {"bootKind", info.boot_kind ? Json(to_string(*info.boot_kind)) : Json()},
+            {"bootMs", milliseconds_or_null(info.boot_time)},
+            {"responsive", info.responsive}};
+  return dump_json(json);
+}
+
+}  // namespace holt::machine

@@ -1,0 +1,320 @@
+#include "machine/lifecycle.hpp"
+
+#include "holt/base/error.hpp"
+#include "holt/base/log.hpp"
+#include "machine/console.hpp"
+#include "machine/host_facts.hpp"
+#include "machine/stream_connection.hpp"
+#include "machine/tsc.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace holt::machine {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Behind the monitor's own 30 s for all attempts of a start.
+constexpr auto k_start_deadline = 35s;
+constexpr auto k_template_deadline = 90s;
+constexpr auto k_stop_margin = 10s;
+constexpr auto k_remove_deadline = 10s;
+constexpr auto k_poll_step = 2ms;
+
+std::string name_of(const MachineFolder& folder) {
+  return folder.path().filename().string();
+}
+
+[[noreturn]] void throw_missing(const MachineFolder& folder) {
+  throw Error(ErrorCode::not_found, fmt::format("There is no machine {}", name_of(folder)),
+              {.subject = name_of(folder), .hint = "See holt ls -a for those there are."});
+}
+
+/// The lock file that was opened may be of a folder that has been removed and made again since.
+bool is_lock_of(const FileLock& lock, const MachineFolder& folder) {
+  struct stat held{};
+  struct stat there{};
+  return ::fstat(lock.fd(), &held) == 0 && ::stat(folder.lock_file().c_str(), &there) == 0 &&
+         held.st_ino == there.st_ino && held.st_dev == there.st_dev;
+}
+
+std::optional<FileLock> try_lock(const MachineFolder& folder) {
+  if (!folder.exists()) throw_missing(folder);
+  try {
+    auto lock = FileLock::try_acquire(folder.lock_file());
+    if (lock && !is_lock_of(*lock, folder)) return std::nullopt;
+    return lock;
+  } catch (const Error& e) {
+    if (e.code() == ErrorCode::not_found) throw_missing(folder);
+    throw;
+  }
+}
+
+void check_wait(const MachineFolder& folder, Deadline deadline,
+                const std::optional<CancellationToken>& cancel, const char* what) {
+  if (cancel) cancel->throw_if_cancelled();
+  if (deadline.passed()) {
+    throw Error(ErrorCode::timeout, fmt::format("{} did not {} in time", name_of(folder), what),
+                {.subject = name_of(folder), .retryable = true});
+  }
+}
+
+/// True when all processes that the folder's status names are dead. Called with the folder's lock.
+bool end_vmm(const MachineFolder& folder, Deadline deadline) {
+  auto status = folder.read_status();
+  if (!status.vmm || status.host_boot_id != host_boot_id()) return true;
+  return kill_and_wait(*status.vmm, deadline);
+}
+
+Fd memory_file(const std::string& content) {
+  Fd fd(::memfd_create("holt-launch", MFD_CLOEXEC));
+  if (!fd) throw system_error(errno, "make a memory file");
+  write_all(fd.get(), content);
+  ::lseek(fd.get(), 0, SEEK_SET);
+  return fd;
+}
+
+Process start_monitor(const MachineFolder& folder, const FileLock& lock, const Fd& control,
+                      const Launch& launch, const HostConfig& host) {
+  Fd source = memory_file(encode_launch(launch));
+  auto log_path = folder.path() / "monitor.log";
+  Fd log(::open(log_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!log) throw system_error(errno, fmt::format("write {}", log_path.string()), log_path);
+  std::map<std::string, std::string> env{{"LC_ALL", "C"}};
+  if (const char* level = std::getenv("HOLT_LOG")) env["HOLT_LOG"] = level;
+  return Process::start({.argv = {find_monitor(host).string(), folder.path().string()},
+                         .env = env,
+                         .working_dir = "/",
+                         .fds = {{log.get(), 2},
+                                 {lock.fd(), k_lock_fd},
+                                 {control.get(), k_control_fd},
+                                 {source.get(), k_launch_fd}},
+                         .new_session = true});
+}
+
+/// The monitor's one line, or nothing when it ended without it.
+std::string read_report(const Fd& control, const MachineFolder& folder, Deadline deadline,
+                        const std::optional<CancellationToken>& cancel) {
+  constexpr std::size_t k_limit = 64 * 1024;
+  std::string text;
+  while (text.find('\n') == std::string::npos && text.size() < k_limit) {
+    std::array<pollfd, 2> fds{{{control.get(), POLLIN, 0}, {cancel ? cancel->fd() : -1, POLLIN, 0}}};
+    int ready = ::poll(fds.data(), fds.size(), deadline.poll_timeout());
+    check_wait(folder, ready == 0 ? deadline : Deadline::never(), cancel, "start");
+    if (ready <= 0 || fds[0].revents == 0) continue;
+    std::array<char, 4096> bytes;
+    ssize_t n = ::recv(control.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n <= 0) break;
+    text.append(bytes.data(), static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+Error start_failure(const MachineFolder& folder, const StartReport& report) {
+  std::vector<std::string> causes;
+  if (!report.console.empty()) causes.push_back("The console's last lines: " + report.console);
+  if (report.message.starts_with("The monitor ended")) {
+    auto log = last_lines_of(folder.path() / "monitor.log");
+    if (!log.empty()) causes.push_back("The monitor said: " + log);
+  }
+  return {report.code, report.message, {.subject = name_of(folder), .hint = report.hint, .causes = causes}};
+}
+
+}  // namespace
+
+FileLock lock_folder(const MachineFolder& folder, Deadline deadline,
+                     const std::optional<CancellationToken>& cancel) {
+  for (;;) {
+    if (auto lock = try_lock(folder)) return std::move(*lock);
+    check_wait(folder, deadline, cancel, "become free");
+    std::this_thread::sleep_for(k_poll_step);
+  }
+}
+
+FileLock end_by_force(const MachineFolder& folder, Deadline deadline) {
+  for (;;) {
+    if (auto lock = try_lock(folder)) {
+      if (end_vmm(folder, deadline)) return std::move(*lock);
+    } else {
+      // The monitor may not have written yet who it is: look again until the lock is free.
+      auto status = folder.read_status();
+      if (status.monitor && status.host_boot_id == host_boot_id()) kill_and_wait(*status.monitor, deadline);
+      std::this_thread::sleep_for(k_poll_step);
+    }
+    if (deadline.passed()) {
+      throw Error(
+          ErrorCode::timeout, fmt::format("The processes of {} cannot be ended", name_of(folder)),
+          {.subject = name_of(folder), .hint = "Its disk is kept. Try again later.", .retryable = true});
+    }
+  }
+}
+
+Launch prepare_launch(const Resources& resources, const StartOptions& options, const HostConfig& host) {
+  auto tell = [&](StartProgress::Step step, const std::string& text) {
+    if (options.on_progress) options.on_progress({.step = step, .text = text});
+  };
+  if (host.accelerator != AcceleratorChoice::tcg && !cached_accelerator(host)) {
+    tell(StartProgress::Step::probing_accelerator, "Trying whether KVM works here");
+  }
+  auto accelerator = choose_accelerator(host);
+  TemplateShape shape{.vmm = find_vmm(host, accelerator),
+                      .shim = find_shim(host),
+                      .boot = find_boot_files(host),
+                      .accelerator = accelerator,
+                      .cpus = resources.cpus,
+                      .memory_mb = resources.memory_mb,
+                      .tsc_khz = stable_tsc_khz(host.directories.cache)};
+  TemplateProgress progress{
+      .on_build =
+          [&] {
+            tell(StartProgress::Step::building_template,
+                 fmt::format("Booting a template for machines of {} vCPUs and {} MiB, once", resources.cpus,
+                             resources.memory_mb));
+          },
+      .on_wait =
+          [&] { tell(StartProgress::Step::waiting_for_template, "Waiting for another process's template"); },
+      .deadline = options.call.deadline.value_or(Deadline::after(k_template_deadline)),
+      .cancel = options.call.cancel};
+  Launch launch{.shape = shape, .machines = MachineFolders(host.directories).root()};
+  launch.start_from = TemplateStore(host.directories.cache / "templates").get(shape, progress);
+  tell(StartProgress::Step::booting, "Starting the machine");
+  return launch;
+}
+
+Fd launch_machine(const MachineFolder& folder, FileLock lock, const Launch& launch,
+                  const StartOptions& options, const HostConfig& host) {
+  auto [here, there] = socket_pair();
+  auto process = start_monitor(folder, lock, there, launch, host);
+  there.reset();
+  // From here on the monitor holds the lock alone.
+  {
+    FileLock given_away = std::move(lock);
+  }
+  auto deadline = options.call.deadline.value_or(Deadline::after(k_start_deadline));
+  StartReport report;
+  try {
+    report = decode_report(read_report(here, folder, deadline, options.call.cancel));
+    process.wait(deadline);
+  } catch (const Error&) {
+    end_by_force(folder, Deadline::after(k_remove_deadline));
+    throw;
+  }
+  if (report.template_bad) {
+    logger("machine")->warn("The template {} did not start {} and is thrown away", launch.shape.key(),
+                            name_of(folder));
+    TemplateStore(host.directories.cache / "templates").discard(launch.shape);
+  }
+  if (report.started) return std::move(here);
+  end_by_force(folder, Deadline::after(k_remove_deadline));
+  throw start_failure(folder, report);
+}
+
+void start_machine(const MachineFolder& folder, const StartOptions& options, const HostConfig& host) {
+  auto deadline = options.call.deadline.value_or(Deadline::after(k_start_deadline));
+  for (;;) {
+    auto lock = try_lock(folder);
+    if (!lock) {
+      // Somebody starts it, or it runs, or it is just ending.
+      if (folder.read_status().state == MachineState::running) return;
+      check_wait(folder, deadline, options.call.cancel, "start");
+      std::this_thread::sleep_for(k_poll_step);
+      continue;
+    }
+    auto record = folder.read_record();
+    if (!std::filesystem::exists(record.image_file)) {
+      throw Error(ErrorCode::not_found,
+                  fmt::format("The image of {} is gone: {}", name_of(folder), record.image_reference),
+                  {.subject = name_of(folder), .hint = "Import the same image again."});
+    }
+    if (!std::filesystem::exists(folder.disk())) {
+      throw Error(ErrorCode::storage_error, fmt::format("The disk of {} is gone", name_of(folder)),
+                  {.subject = name_of(folder), .hint = "Remove the machine."});
+    }
+    if (!end_vmm(folder, deadline)) {
+      throw Error(ErrorCode::timeout,
+                  fmt::format("The VMM of {} from its last life cannot be ended", name_of(folder)),
+                  {.subject = name_of(folder)});
+    }
+    auto launch = prepare_launch(record.config.resources, options, host);
+    launch.env = folder.read_env();
+    launch_machine(folder, std::move(*lock), launch, options, host);
+    return;
+  }
+}
+
+void stop_machine(const MachineFolder& folder, const StopOptions& options) {
+  auto deadline = options.call.deadline.value_or(Deadline::after(options.grace + k_stop_margin));
+  auto grace_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+      std::chrono::ceil<std::chrono::milliseconds>(options.grace).count(), 0, 600'000));
+  for (;;) {
+    if (auto lock = try_lock(folder)) {
+      end_vmm(folder, deadline);
+      return;
+    }
+    try {
+      Wait wait{.deadline = Deadline::after(options.grace + k_stop_margin / 2).earlier(deadline),
+                .cancel = options.call.cancel};
+      StreamConnection::open(folder, protocol::ShutdownRequest{.grace_ms = grace_ms}, Effect::none, wait)
+          ->reply(wait);
+      lock_folder(folder, deadline, options.call.cancel);
+      return;
+    } catch (const Error& e) {
+      // Starting or stopping already, or gone while it was asked: look again. Only one that does not answer
+      // is killed.
+      if (e.code() == ErrorCode::not_found || e.code() == ErrorCode::cancelled) throw;
+      if (e.code() == ErrorCode::timeout) {
+        end_by_force(folder, Deadline::after(k_remove_deadline));
+        return;
+      }
+    }
+    check_wait(folder, deadline, options.call.cancel, "stop");
+    std::this_thread::sleep_for(k_poll_step);
+  }
+}
+
+void remove_machine(const MachineFolders& folders, const MachineFolder& folder,
+                    const RemoveOptions& options) {
+  auto deadline = options.call.deadline.value_or(Deadline::after(k_remove_deadline));
+  auto lock = try_lock(folder);
+  if (!lock && options.mode == RemoveMode::stopped_only) {
+    throw Error(ErrorCode::conflict, fmt::format("The machine {} is running", name_of(folder)),
+                {.subject = name_of(folder), .hint = "Stop it first, or remove it with force."});
+  }
+  if (lock && !end_vmm(folder, deadline)) {
+    throw Error(ErrorCode::timeout,
+                fmt::format("The VMM of {} cannot be ended; its disk is kept", name_of(folder)),
+                {.subject = name_of(folder), .retryable = true});
+  }
+  if (!lock) lock = end_by_force(folder, deadline);
+  folders.erase(folder);
+}
+
+void sweep_machines(const MachineFolders& folders) {
+  folders.sweep();
+  for (const auto& name : folders.names()) {
+    auto folder = folders.of(name);
+    try {
+      if (folder.read_record().config.lifetime != Lifetime::ephemeral) continue;
+      auto lock = try_lock(folder);
+      if (lock && end_vmm(folder, Deadline::after(1s))) folders.erase(folder);
+    } catch (const Error&) {
+      // Damaged or gone: listing names the first, the second needs nothing.
+    }
+  }
+}
+
+}  // namespace holt::machine

@@ -1,0 +1,48 @@
+// Creating, starting, ending and removing machines.
+#pragma once
+
+#include "holt/machine/config.hpp"
+#include "holt/machine/host_config.hpp"
+#include "holt/machine/machine.hpp"
+#include "machine/launch.hpp"
+#include "machine/record.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace holt::machine {
+
+/// Folder, record and disk of a new machine, with its lock.
+struct Defined {
+  MachineFolder folder;
+  FileLock lock;
+};
+/// `config` with a name. Throws as Machine::define().
+Defined define_machine(const MachineConfig& config, const HostConfig& host);
+
+/// What a machine needs to start here: found, probed, its template built where it was missing.
+Launch prepare_launch(const Resources& resources, const StartOptions& options, const HostConfig& host);
+
+/// Starts the monitor, hands it the lock and waits for its report. Returns the control socket: closing it
+/// ends a machine that is owned. Throws Error when the machine did not start; no process is left then, the
+/// folder stays.
+Fd launch_machine(const MachineFolder& folder, FileLock lock, const Launch& launch,
+                  const StartOptions& options, const HostConfig& host);
+
+/// Starts a machine that exists; quiet when it runs.
+void start_machine(const MachineFolder& folder, const StartOptions& options, const HostConfig& host);
+void stop_machine(const MachineFolder& folder, const StopOptions& options);
+void remove_machine(const MachineFolders& folders, const MachineFolder& folder, const RemoveOptions& options);
+/// Removes ephemeral machines whose monitor was killed, and what dead processes left half-made.
+void sweep_machines(const MachineFolders& folders);
+
+/// The folder's lock, once nobody else holds it. Throws Error NOT_FOUND when the folder goes meanwhile,
+/// TIMEOUT, CANCELLED.
+FileLock lock_folder(const MachineFolder& folder, Deadline deadline,
+                     const std::optional<CancellationToken>& cancel);
+/// Kills monitor and VMM of a folder and takes its lock. Throws Error TIMEOUT when one of them cannot be
+/// ended.
+FileLock end_by_force(const MachineFolder& folder, Deadline deadline);
+
+}  // namespace holt::machine

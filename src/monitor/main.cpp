@@ -1,0 +1,138 @@
+// holt-monitor FOLDER: the process behind one machine. Started by the library with three descriptors
+// (machine/launch.hpp); not meant to be started by hand.
+
+#include "holt/base/error.hpp"
+#include "holt/base/log.hpp"
+#include "machine/host_facts.hpp"
+#include "monitor/listener.hpp"
+#include "monitor/monitor.hpp"
+#include "monitor/owner_watch.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace {
+
+using namespace holt;
+using namespace holt::machine;
+
+std::string read_to_end(int fd, std::size_t limit) {
+  std::string text;
+  char bytes[16384];
+  for (ssize_t n = 0; (n = ::read(fd, bytes, sizeof bytes)) > 0 && text.size() <= limit;) {
+    text.append(bytes, static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+/// The client waits for the process it started; the machine belongs to nobody's process tree.
+void leave_parent() {
+  pid_t child = ::fork();
+  if (child < 0) throw system_error(errno, "fork the monitor");
+  if (child > 0) ::_exit(0);
+}
+
+void report(int control, const StartReport& report) {
+  auto text = encode_report(report);
+  [[maybe_unused]] ssize_t sent = ::send(control, text.data(), text.size(), MSG_NOSIGNAL);
+}
+
+MachineStatus starting_status(const Launch& launch) {
+  return {.state = MachineState::starting,
+          .monitor = identify_process(::getpid()),
+          .host_boot_id = host_boot_id(),
+          .accelerator = launch.shape.accelerator};
+}
+
+MachineStatus ended_status(MachineStatus status, const monitor::Ending& ending) {
+  status.state = ending.state;
+  status.failure = ending.failure;
+  status.monitor.reset();
+  status.vmm.reset();
+  return status;
+}
+
+/// From start to end of the machine. Returns when QEMU is dead.
+monitor::Ending live(const Launch& launch, const MachineRecord& record, const MachineFolder& folder,
+                     MachineStatus& status, Fd control) {
+  std::optional<monitor::StartedMachine> started;
+  try {
+    monitor::OwnerWatch watch(launch.ownership == Ownership::owned ? control.get() : -1);
+    started.emplace(monitor::start_machine(launch, record, folder, [&](pid_t vmm) {
+      watch.kill_at_end(vmm);
+      status.vmm = identify_process(vmm);
+      folder.write_status(status);
+    }));
+  } catch (const Error& e) {
+    std::string causes;
+    for (const auto& cause : e.causes()) causes += "\n  " + cause;
+    report(control.get(), {.code = e.code(),
+                           .message = e.what() + causes,
+                           .hint = e.hint(),
+                           .console = last_lines_of(folder.console_log()),
+                           .template_bad = launch.start_from.has_value()});
+    return {MachineState::failed, MachineFailure{.code = e.code(), .message = e.what(), .at = wall_now()}};
+  }
+  status.state = MachineState::running;
+  status.started_at = wall_now();
+  status.boot_kind = started->boot_kind;
+  status.boot_time = started->boot_time;
+  auto listener = monitor::listen_in(folder);
+  folder.write_status(status);
+  report(control.get(),
+         {.started = true, .message = {}, .hint = {}, .console = {}, .template_bad = started->template_bad});
+  monitor::Monitor monitor(std::move(*started), launch, record, folder, status, std::move(listener),
+                           std::move(control));
+  return monitor.run();
+}
+
+int run(const std::filesystem::path& path) {
+  // The lock is held by being open; it must not get into QEMU.
+  Fd lock(k_lock_fd);
+  Fd control(k_control_fd);
+  Fd launch_source(k_launch_fd);
+  for (int fd : {k_lock_fd, k_control_fd, k_launch_fd}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  auto launch = decode_launch(read_to_end(launch_source.get(), std::size_t{16} << 20));
+  launch_source.reset();
+
+  MachineFolder folder(path);
+  auto record = folder.read_record();
+  auto status = starting_status(launch);
+  folder.write_status(status);
+  auto ending = live(launch, record, folder, status, std::move(control));
+  monitor::remove_socket(folder);
+  if (record.config.lifetime == Lifetime::ephemeral) {
+    MachineFolders(launch.machines).erase(folder);
+  } else {
+    folder.write_status(ended_status(status, ending));
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("holt-monitor is started by holt itself, with the folder of a machine.\n", stderr);
+    return 2;
+  }
+  try {
+    ::signal(SIGPIPE, SIG_IGN);
+    ::umask(077);
+    // Memory of the monitor holds environments; it must not land in a core file or be read by a debugger.
+    ::prctl(PR_SET_DUMPABLE, 0);
+    leave_parent();
+    return run(argv[1]);
+  } catch (const std::exception& e) {
+    logger("monitor")->error("{}", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,261 @@
+#include "monitor/monitor.hpp"
+
+#include "holt/base/log.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <fmt/format.h>
+
+namespace holt::monitor {
+
+using namespace machine;
+using namespace protocol;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// A guest has this long beyond its own grace to answer that it has shut down.
+constexpr auto k_shutdown_margin = 3s;
+constexpr auto k_quit_deadline = 2s;
+constexpr auto k_kill_deadline = 5s;
+// Clients get this long to take their last frames.
+constexpr auto k_flush_deadline = 500ms;
+constexpr auto k_owned_grace = 1s;
+
+bool is_ours(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  return peer.uid == ::geteuid() || peer.uid == 0;
+}
+
+Fd duplicate_or_throw(int fd) {
+  return duplicate(fd);
+}
+
+Error stopped_error(const std::string& name) {
+  return {ErrorCode::guest_lost, fmt::format("The machine {} was stopped", name), {.subject = name}};
+}
+
+}  // namespace
+
+Monitor::Monitor(StartedMachine started, Launch launch, MachineRecord record, MachineFolder folder,
+                 MachineStatus status, Fd listener, Fd control)
+    : started_(std::move(started)),
+      launch_(std::move(launch)),
+      record_(std::move(record)),
+      folder_(std::move(folder)),
+      status_(std::move(status)),
+      listener_(loop_, listener.release()),
+      control_(loop_),
+      vmm_watch_(loop_, duplicate_or_throw(started_.vmm.process().pidfd()).release()),
+      qmp_watch_(loop_, duplicate_or_throw(started_.vmm.qmp().fd()).release()),
+      signals_(loop_, SIGTERM, SIGINT, SIGHUP),
+      idle_timer_(loop_),
+      stop_timer_(loop_) {
+  if (control && launch_.ownership == Ownership::owned) control_.assign(control.release());
+  relay_ = std::make_unique<Relay>(
+      loop_, std::move(started_.link).release(), started_.generation,
+      RelayEvents{
+          .on_stop = [this](std::uint32_t grace_ms, StopAnswer answer) { stop(grace_ms, std::move(answer)); },
+          .on_guest_gone =
+              [this](Error reason) {
+                // The VMM's own end tells more than the end of its socket: it gets a moment to be noticed.
+                if (reason.code() == ErrorCode::guest_protocol) return fail(reason);
+                if (stopping_) return;
+                stop_timer_.expires_after(k_quit_deadline);
+                stop_timer_.async_wait([this, reason](const boost::system::error_code& error) {
+                  if (!error && !ending_) fail(reason);
+                });
+              },
+          .on_clients_changed = [this] { last_active_ = std::chrono::steady_clock::now(); }});
+}
+
+Ending Monitor::run() {
+  accept_clients();
+  watch_vmm();
+  watch_owner();
+  watch_signals();
+  watch_qmp();
+  if (record_.config.idle_stop) check_idle();
+  loop_.run();
+  // Clients read their last frames while nothing else can happen any more.
+  loop_.restart();
+  auto flush_until = std::chrono::steady_clock::now() + k_flush_deadline;
+  while (relay_->waiting() > 0 && std::chrono::steady_clock::now() < flush_until) loop_.run_for(5ms);
+  if (!ending_) throw Error(ErrorCode::internal, "The monitor's event loop ended by itself");
+  return *ending_;
+}
+
+void Monitor::accept_clients() {
+  listener_.async_wait(listener_.wait_read, [this](const boost::system::error_code& error) {
+    if (error) return;
+    Fd socket(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (socket && is_ours(socket.get())) relay_->add_client(std::move(socket));
+    // Without a free descriptor the connection stays in the queue; asking again at once would spin.
+    if (!socket && (errno == EMFILE || errno == ENFILE)) {
+      auto timer = std::make_shared<boost::asio::steady_timer>(loop_, 100ms);
+      return timer->async_wait([this, timer](const boost::system::error_code&) { accept_clients(); });
+    }
+    accept_clients();
+  });
+}
+
+void Monitor::watch_vmm() {
+  vmm_watch_.async_wait(vmm_watch_.wait_read, [this](const boost::system::error_code& error) {
+    if (!error) vmm_ended();
+  });
+}
+
+void Monitor::watch_owner() {
+  if (!control_.is_open()) return;
+  control_.async_wait(control_.wait_read, [this](const boost::system::error_code& error) {
+    if (error) return;
+    char byte = 0;
+    ssize_t n = ::recv(control_.native_handle(), &byte, 1, MSG_DONTWAIT);
+    if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return watch_owner();
+    kill_vmm();
+  });
+}
+
+void Monitor::watch_signals() {
+  signals_.async_wait([this](const boost::system::error_code& error, int) {
+    if (error) return;
+    stop(static_cast<std::uint32_t>(std::chrono::milliseconds(k_owned_grace).count()), {});
+    watch_signals();
+  });
+}
+
+void Monitor::watch_qmp() {
+  qmp_watch_.async_wait(qmp_watch_.wait_read, [this](const boost::system::error_code& error) {
+    if (error || stopping_) return;
+    try {
+      while (auto event = started_.vmm.qmp().poll_event()) {
+        if (event->name != "SHUTDOWN") continue;
+        auto reason = event->data.is_object() ? event->data.value("reason", Json()) : Json();
+        if (reason.is_string()) shutdown_reason_ = printable(reason.get<std::string>(), 100);
+      }
+    } catch (const Error& e) {
+      return fail(e);
+    }
+    if (!started_.vmm.qmp().ended()) watch_qmp();
+  });
+}
+
+void Monitor::check_idle() {
+  auto limit = *record_.config.idle_stop;
+  // Ten looks within the limit, so that it is kept to a tenth.
+  auto step = std::clamp<Duration>(limit / 10, 100ms, 30s);
+  idle_timer_.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(step));
+  idle_timer_.async_wait([this, limit](const boost::system::error_code& error) {
+    if (error || stopping_) return;
+    if (relay_->clients() > 0) last_active_ = std::chrono::steady_clock::now();
+    relay_->ask(StatusRequest{}, [this](const std::expected<std::string, Error>& payload) {
+      auto status = payload ? decode<StatusReply>(*payload) : std::unexpected(ProtocolError{});
+      // A background server or job keeps its machine up.
+      if (!status || status->processes > 0) last_active_ = std::chrono::steady_clock::now();
+    });
+    if (std::chrono::steady_clock::now() - last_active_ >= limit) {
+      logger("monitor")->info("{} is idle and stops", record_.config.name);
+      return stop(2000, {});
+    }
+    check_idle();
+  });
+}
+
+void Monitor::stop(std::uint32_t grace_ms, StopAnswer answer) {
+  if (answer) stop_answers_.push_back(std::move(answer));
+  if (std::exchange(stopping_, true)) return;
+  status_.state = MachineState::stopping;
+  folder_.write_status(status_);
+  relay_->refuse_requests(Error(ErrorCode::invalid_state,
+                                fmt::format("The machine {} is stopping", record_.config.name),
+                                {.subject = record_.config.name, .retryable = true}));
+  relay_->ask(ShutdownRequest{.grace_ms = grace_ms}, [this](const std::expected<std::string, Error>& reply) {
+    if (!reply)
+      logger("monitor")->warn("{} did not flush its disk: {}", record_.config.name, reply.error().what());
+    quit_vmm();
+  });
+  stop_timer_.expires_after(std::chrono::milliseconds(grace_ms) + k_shutdown_margin);
+  stop_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) kill_vmm();
+  });
+}
+
+void Monitor::quit_vmm() {
+  if (ending_) return;
+  stop_timer_.expires_after(k_quit_deadline);
+  stop_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) kill_vmm();
+  });
+  try {
+    started_.vmm.qmp().execute("quit", nullptr, Deadline::after(k_quit_deadline));
+  } catch (const Error&) {
+    // It may end before it answers; its pidfd tells.
+  }
+}
+
+void Monitor::kill_vmm() {
+  stopping_ = true;
+  started_.vmm.process().signal(SIGKILL);
+  stop_timer_.expires_after(k_kill_deadline);
+  stop_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    // Nothing may be removed or started while it lives: the lock stays with this process.
+    for (auto& answer : std::exchange(stop_answers_, {})) {
+      answer(Error(ErrorCode::timeout, fmt::format("QEMU of {} cannot be ended", record_.config.name)));
+    }
+  });
+}
+
+void Monitor::fail(const Error& reason) {
+  if (!failure_) failure_ = reason;
+  kill_vmm();
+}
+
+void Monitor::vmm_ended() {
+  auto status = started_.vmm.process().wait(Deadline::after(k_kill_deadline)).value_or(ExitStatus{});
+  Ending ending;
+  if (failure_) {
+    ending = {MachineState::failed,
+              MachineFailure{.code = failure_->code(), .message = failure_->what(), .at = wall_now()}};
+  } else if (!stopping_) {
+    try {
+      while (auto event = started_.vmm.qmp().poll_event()) {
+        if (event->name == "SHUTDOWN" && event->data.is_object() &&
+            event->data.value("reason", Json()).is_string()) {
+          shutdown_reason_ = printable(event->data["reason"].get<std::string>(), 100);
+        }
+      }
+    } catch (const Error&) {
+      // Its last words were no protocol; how it ended is known all the same.
+    }
+    std::string how = status.signal ? fmt::format("QEMU was ended by signal {}", *status.signal)
+                      : shutdown_reason_
+                          ? fmt::format("the guest ended itself ({})", *shutdown_reason_)
+                          : fmt::format("QEMU ended with code {}", status.exit_code.value_or(0));
+    ending = {MachineState::failed, MachineFailure{.code = ErrorCode::guest_lost,
+                                                   .message = fmt::format("{}: {}", record_.config.name, how),
+                                                   .at = wall_now(),
+                                                   .signal = status.signal}};
+  }
+  finish(std::move(ending));
+}
+
+void Monitor::finish(Ending ending) {
+  ending_ = std::move(ending);
+  for (auto& answer : std::exchange(stop_answers_, {})) answer(std::nullopt);
+  relay_->end_streams(ending_->failure ? Error(ErrorCode::guest_lost, ending_->failure->message,
+                                               {.subject = record_.config.name})
+                                       : stopped_error(record_.config.name));
+  loop_.stop();
+}
+
+}  // namespace holt::monitor

@@ -1,0 +1,74 @@
+// The life of one machine behind its start: clients, stop, crash, idle time, its owner's end.
+#pragma once
+
+#include "machine/launch.hpp"
+#include "machine/record.hpp"
+#include "monitor/relay.hpp"
+#include "monitor/starter.hpp"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+namespace holt::monitor {
+
+/// How a life ended.
+struct Ending {
+  MachineState state = MachineState::stopped;
+  std::optional<MachineFailure> failure = std::nullopt;
+};
+
+/// Runs one machine on an event loop until it has ended.
+class Monitor {
+ public:
+  /// `listener`: a listening Unix socket. `control`: the client's end, kept while it owns the machine.
+  Monitor(StartedMachine started, machine::Launch launch, machine::MachineRecord record,
+          machine::MachineFolder folder, machine::MachineStatus status, Fd listener, Fd control);
+
+  /// Returns when QEMU is known to be dead, or throws Error TIMEOUT when it cannot be ended.
+  Ending run();
+
+ private:
+  void accept_clients();
+  void watch_vmm();
+  void watch_owner();
+  void watch_signals();
+  void watch_qmp();
+  void check_idle();
+
+  void stop(std::uint32_t grace_ms, StopAnswer answer);
+  void quit_vmm();
+  void vmm_ended();
+  void kill_vmm();
+  void fail(const Error& reason);
+  void finish(Ending ending);
+
+  boost::asio::io_context loop_;
+  StartedMachine started_;
+  machine::Launch launch_;
+  machine::MachineRecord record_;
+  machine::MachineFolder folder_;
+  machine::MachineStatus status_;
+  boost::asio::posix::stream_descriptor listener_;
+  boost::asio::posix::stream_descriptor control_;
+  boost::asio::posix::stream_descriptor vmm_watch_;
+  boost::asio::posix::stream_descriptor qmp_watch_;
+  boost::asio::signal_set signals_;
+  boost::asio::steady_timer idle_timer_;
+  boost::asio::steady_timer stop_timer_;
+  std::unique_ptr<Relay> relay_;
+  std::vector<StopAnswer> stop_answers_;
+  std::chrono::steady_clock::time_point last_active_ = std::chrono::steady_clock::now();
+  bool stopping_ = false;
+  std::optional<Error> failure_;
+  std::optional<std::string> shutdown_reason_;  ///< of QEMU's event SHUTDOWN
+  std::optional<Ending> ending_;
+};
+
+}  // namespace holt::monitor

@@ -1,0 +1,105 @@
+// Joins many clients with the one channel to the guest: streams of clients become streams of the guest.
+//
+// Credit passes through from end to end, so what waits here is bounded by what the receivers granted. A frame
+// that breaks a rule of docs/protocol.md ends the machine when the guest sent it, and that client when a
+// client did.
+#pragma once
+
+#include "holt/base/error.hpp"
+#include "holt/protocol/flow.hpp"
+#include "holt/protocol/messages.hpp"
+#include "machine/guest_link.hpp"
+#include "monitor/frame_socket.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <expected>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include <boost/asio/io_context.hpp>
+
+namespace holt::monitor {
+
+/// A client's wish that its machine stop. Called with how that went; answers the client.
+using StopAnswer = std::function<void(std::optional<Error>)>;
+
+struct RelayEvents {
+  std::function<void(std::uint32_t grace_ms, StopAnswer answer)> on_stop = {};
+  /// Once: the channel ended (GUEST_LOST) or the guest broke the protocol (GUEST_PROTOCOL).
+  std::function<void(Error)> on_guest_gone = {};
+  std::function<void()> on_clients_changed = {};
+};
+
+/// Belongs to the event loop's thread.
+class Relay {
+ public:
+  Relay(boost::asio::io_context& loop, machine::GuestLink::Parts guest, std::string generation,
+        RelayEvents events);
+  ~Relay();
+
+  void add_client(Fd socket);
+  std::size_t clients() const { return clients_.size(); }
+
+  /// A request of the monitor's own. `answer` is called once, with the reply's payload or the failure.
+  using Answer = std::function<void(std::expected<std::string, Error>)>;
+  void ask(const protocol::Request& request, Answer answer);
+
+  /// From now on requests of clients are refused with this error; running ones go on.
+  void refuse_requests(const Error& reason);
+  /// Ends every stream with this failure and lets the clients go once they have it.
+  void end_streams(const Error& reason);
+  /// Bytes that clients have still to take.
+  std::size_t waiting() const;
+
+ private:
+  struct Client {
+    std::shared_ptr<FrameSocket> socket;
+    bool greeted = false;
+    std::uint32_t highest_stream = 0;
+    std::map<std::uint32_t, std::uint32_t> streams;  ///< the client's number: the guest's
+  };
+  struct Route {
+    std::uint64_t client = 0;  ///< 0: the monitor's own, or a client that has gone
+    std::uint32_t client_stream = 0;
+    bool started = false;
+    protocol::ReceiveWindow from_guest;
+    protocol::ReceiveWindow from_client;
+    Answer answer = {};
+  };
+
+  void on_client_frame(std::uint64_t id, protocol::Frame frame);
+  void on_connection_frame(std::uint64_t id, Client& client, const protocol::Frame& frame);
+  void on_request(std::uint64_t id, Client& client, protocol::Frame frame);
+  void forward_to_guest(std::uint64_t id, Route& route, std::uint32_t guest_stream, protocol::Frame frame);
+  void drop_client(std::uint64_t id);
+  void refuse(Client& client, std::uint32_t stream, const Error& error);
+
+  void on_guest_frame(protocol::Frame frame);
+  void on_stream_frame(std::uint32_t guest_stream, Route& route, protocol::Frame frame);
+  void finish_route(std::uint32_t guest_stream);
+  void guest_gone(Error reason);
+  void break_guest(const std::string& rule);
+  void set_clients_paused();
+
+  bool is_new_key(const std::string& key);
+
+  boost::asio::io_context& loop_;
+  std::shared_ptr<FrameSocket> guest_;
+  std::string generation_;
+  RelayEvents events_;
+  std::uint32_t next_guest_stream_;
+  std::uint64_t next_client_ = 1;
+  std::map<std::uint64_t, Client> clients_;
+  std::map<std::uint32_t, Route> routes_;
+  std::optional<Error> refusal_;
+  std::deque<std::string> key_order_;
+  std::set<std::string> keys_;
+  bool paused_ = false;
+};
+
+}  // namespace holt::monitor

@@ -1,0 +1,181 @@
+#include "monitor/starter.hpp"
+
+#include "holt/base/error.hpp"
+#include "holt/base/ids.hpp"
+#include "holt/base/log.hpp"
+#include "holt/machine/names.hpp"
+#include "holt/protocol/messages.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <fcntl.h>
+
+#include <fmt/format.h>
+
+namespace holt::monitor {
+
+using namespace machine;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto k_restore_deadline = 5s;
+constexpr auto k_cold_deadline = 15s;
+constexpr auto k_all_deadline = 30s;
+
+std::vector<protocol::Variable> environment_of(const MachineRecord& record,
+                                               const std::map<std::string, std::string>& env) {
+  std::map<std::string, std::string> variables;
+  for (const auto& text : record.image_env) {
+    auto at = text.find('=');
+    if (at != std::string::npos && at > 0) variables[text.substr(0, at)] = text.substr(at + 1);
+  }
+  for (const auto& [name, value] : env) variables[name] = value;
+  std::vector<protocol::Variable> out;
+  for (const auto& [name, value] : variables) out.push_back({.name = name, .value = value});
+  return out;
+}
+
+protocol::IdentityRequest identity_of(const MachineRecord& record,
+                                      const std::map<std::string, std::string>& env) {
+  return {.generation = random_hex(32),
+          .entropy = random_bytes(64),
+          .wall_clock_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                               std::chrono::system_clock::now().time_since_epoch())
+                               .count(),
+          .hostname = host_name_of(record.config.name),
+          .machine_id = record.machine_id,
+          .root_size = record.disk_bytes,
+          .env = environment_of(record, env),
+          .working_dir = record.working_dir,
+          .user = record.user,
+          .make_dirs = record.config.make_dirs};
+}
+
+/// One attempt at a start.
+class Attempt {
+ public:
+  Attempt(const Launch& launch, const MachineRecord& record, const MachineFolder& folder,
+          const std::function<void(pid_t)>& on_vmm)
+      : launch_(launch), record_(record), folder_(folder), on_vmm_(on_vmm) {}
+
+  StartedMachine restore(Deadline deadline) const {
+    const auto& from = *launch_.start_from;
+    auto command = base_command();
+    command.memory = {.kind = GuestMemory::Kind::template_reader, .file = from.memory()};
+    command.kernel = from.kernel();
+    command.initramfs = from.initramfs();
+    command.start = QemuCommand::Start::wait_for_state;
+    return run(command, BootKind::restore, deadline, [&](Vmm& vmm, GuestLink&) {
+      Fd state(::open(from.state().c_str(), O_RDONLY | O_CLOEXEC));
+      if (!state) throw system_error(errno, "open the template's state", from.state());
+      vmm.load_state(state.get(), record_.disk_bytes, deadline);
+    });
+  }
+
+  StartedMachine boot(Deadline deadline) const {
+    return run(base_command(), BootKind::cold, deadline, [&](Vmm& vmm, GuestLink& link) {
+      vmm.qmp().greet(deadline);
+      link.await_hello(deadline);
+    });
+  }
+
+ private:
+  QemuCommand base_command() const {
+    auto command = launch_.shape.command();
+    bool keeps = record_.config.lifetime == Lifetime::persistent;
+    command.disk = {.kind = GuestDisk::Kind::overlay,
+                    .file = folder_.disk(),
+                    .backing = record_.image_file,
+                    .flush = keeps ? GuestDisk::Flush::reaches_host : GuestDisk::Flush::never};
+    return command;
+  }
+
+  template <class BringUp>
+  StartedMachine run(const QemuCommand& command, BootKind kind, Deadline deadline, BringUp bring_up) const {
+    auto begin = std::chrono::steady_clock::now();
+    auto vmm = Vmm::start(command);
+    on_vmm_(vmm.process().pid());
+    auto console = std::make_unique<ConsoleReader>(std::move(vmm.console()), folder_.console_log());
+    try {
+      GuestLink link(std::move(vmm.agent()));
+      bring_up(vmm, link);
+      // Greeting and identity travel together; nothing of the user's runs before the reply.
+      link.send_hello(deadline);
+      auto identity = identity_of(record_, launch_.env);
+      auto stream = link.send_request(identity, deadline);
+      link.await_hello(deadline);
+      auto reply = protocol::decode<protocol::IdentityReply>(link.await_reply(stream, deadline));
+      if (!reply) throw guest_protocol_error(reply.error());
+      if (reply->generation != identity.generation) {
+        throw Error(ErrorCode::guest_protocol, "The guest program acknowledged another identity");
+      }
+      return {.vmm = std::move(vmm),
+              .link = std::move(link),
+              .console = std::move(console),
+              .boot_kind = kind,
+              .boot_time = std::chrono::steady_clock::now() - begin,
+              .generation = identity.generation};
+    } catch (...) {
+      vmm.process().signal(SIGKILL);
+      vmm.process().wait(Deadline::after(5s));
+      throw;
+    }
+  }
+
+  const Launch& launch_;
+  const MachineRecord& record_;
+  const MachineFolder& folder_;
+  const std::function<void(pid_t)>& on_vmm_;
+};
+
+/// True for errors that another attempt may not meet again: the channel, the time, the VMM. What the guest
+/// program itself refuses (a root file system that cannot be mounted) it refuses again.
+bool may_pass(const Error& e) {
+  switch (e.code()) {
+    case ErrorCode::timeout:
+    case ErrorCode::guest_lost:
+    case ErrorCode::guest_protocol:
+    case ErrorCode::hypervisor_unavailable:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+StartedMachine start_machine(const Launch& launch, const MachineRecord& record, const MachineFolder& folder,
+                             const std::function<void(pid_t)>& on_vmm) {
+  Attempt attempt(launch, record, folder, on_vmm);
+  const auto all = Deadline::after(k_all_deadline);
+  std::vector<std::string> failures;
+  auto note = [&](const char* what, const Error& e) {
+    logger("monitor")->warn("{} of {} failed: {}", what, record.config.name, e.what());
+    failures.push_back(fmt::format("{}: {}", what, e.what()));
+    if (!may_pass(e)) throw e;
+  };
+  for (int i = 0; launch.start_from && i < 2; i++) {
+    try {
+      return attempt.restore(Deadline::after(k_restore_deadline).earlier(all));
+    } catch (const Error& e) {
+      note("A restore", e);
+    }
+  }
+  for (int i = 0; i < 2 && !all.passed(); i++) {
+    try {
+      auto started = attempt.boot(Deadline::after(k_cold_deadline).earlier(all));
+      started.template_bad = launch.start_from.has_value();
+      return started;
+    } catch (const Error& e) {
+      note("A cold boot", e);
+    }
+  }
+  throw Error(ErrorCode::timeout, fmt::format("{} did not start", record.config.name),
+              {.subject = record.config.name,
+               .hint = "See the console log for the guest's last words, and holt doctor for the host.",
+               .causes = failures});
+}
+
+}  // namespace holt::monitor
