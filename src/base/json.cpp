@@ -38,7 +38,11 @@ bool numbers_equal(const Json& a, const Json& b) {
   }
   if (a.is_number_float()) return float_equals_integer(a.get<double>(), b);
   if (b.is_number_float()) return float_equals_integer(b.get<double>(), a);
-  return a == b;
+  // nlohmann compares -1 with 2^64-1 as equal.
+  auto beyond_signed = [](const Json& n) {
+    return n.is_number_unsigned() && n.get<std::uint64_t>() > INT64_MAX;
+  };
+  return beyond_signed(a) == beyond_signed(b) && a == b;
 }
 
 using Member = Json::object_t::value_type;
