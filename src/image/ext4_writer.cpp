@@ -224,9 +224,9 @@ void Ext4Writer::write_inode(Inode inode, std::uint32_t mode, const Content& con
   if (has_blocks) {
     raw.i_flags |= EXT4_EXTENTS_FL;
     std::string root = extent_root(fits ? content.runs : std::span<const BlockRun>{});
-    std::memcpy(raw.i_block, root.data(), root.size());
+    root.copy(reinterpret_cast<char*>(raw.i_block), sizeof raw.i_block);
   } else {
-    std::memcpy(raw.i_block, content.in_inode.data(), content.in_inode.size());
+    content.in_inode.copy(reinterpret_cast<char*>(raw.i_block), sizeof raw.i_block);
   }
   std::uint64_t blocks = 0;
   for (const BlockRun& run : content.runs) blocks += run.blocks;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -107,6 +108,16 @@ std::vector<ReferenceRecord> read_references(const Layout& layout) {
   }
   std::ranges::sort(records, {}, &ReferenceRecord::reference);
   return records;
+}
+
+std::set<std::string> read_digests(const Layout& layout) {
+  std::set<std::string> digests;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(layout.entries(), error)) {
+    std::string digest = "sha256:" + entry.path().filename().string();
+    if (is_digest(digest)) digests.insert(std::move(digest));
+  }
+  return digests;
 }
 
 FileLock lock_entry(const Layout& layout, std::string_view digest, Deadline deadline) {
@@ -214,7 +225,9 @@ Image Store::resolve(std::string_view reference) const {
 std::vector<Image> Store::list() const {
   Layout layout{folder_};
   std::vector<Image> images;
+  std::set<std::string> unnamed = read_digests(layout);
   for (const ReferenceRecord& record : read_references(layout)) {
+    unnamed.erase(record.digest);
     auto image = load_entry(layout, record.digest);
     if (!image) {
       logger("holt.image")->warn("the files of the image {} are missing or damaged", record.reference);
@@ -222,6 +235,9 @@ std::vector<Image> Store::list() const {
     }
     image->reference = record.reference;
     images.push_back(std::move(*image));
+  }
+  for (const std::string& digest : unnamed) {
+    if (auto image = load_entry(layout, digest)) images.push_back(std::move(*image));
   }
   return images;
 }

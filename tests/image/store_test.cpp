@@ -166,6 +166,19 @@ TEST_F(StoreTest, RemovingTheLastReferenceRemovesTheImage) {
   EXPECT_THROW(store_.remove("two"), Error);
 }
 
+TEST_F(StoreTest, AnImageThatLostItsNameIsListedByDigestAndCanBeRemoved) {
+  auto old = import("mine", TarBuilder().file("a", "1"));
+  auto fresh = import("mine", TarBuilder().file("a", "2"));
+  auto images = store_.list();
+  ASSERT_EQ(images.size(), 2U);
+  EXPECT_EQ(images[0].reference, "mine:latest");
+  EXPECT_EQ(images[0].digest, fresh.digest);
+  EXPECT_EQ(images[1].reference, old.digest);
+  store_.remove(old.digest);
+  EXPECT_EQ(store_.list().size(), 1U);
+  EXPECT_EQ(store_.resolve("mine").digest, fresh.digest);
+}
+
 TEST_F(StoreTest, AnImageInUseStays) {
   auto image = import("used", TarBuilder().file("a", "1"));
   try {

@@ -96,7 +96,8 @@ class Store {
   Image resolve(std::string_view reference) const;
   /// As resolve, nothing instead of NOT_FOUND.
   std::optional<Image> find(std::string_view reference) const;
-  /// All references, sorted by name. Damaged records are left out and logged.
+  /// All references, sorted by name; behind them what has lost its name to a newer import, named by digest.
+  /// Damaged records are left out and logged.
   std::vector<Image> list() const;
 
   /// Keeps an image from being removed while the result lives. A machine's creation holds it from resolve()
