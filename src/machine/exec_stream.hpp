@@ -4,6 +4,7 @@
 #include "holt/machine/exec.hpp"
 #include "machine/stream_connection.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace holt::machine {
 /// argv, or a script of /bin/sh.
 struct Command {
   std::vector<std::string> argv = {};
-  std::string script = {};
+  std::optional<std::string> script = std::nullopt;
 };
 
 /// Checks the options and starts the command. Throws Error INVALID_CONFIG, and as StreamConnection::open.

@@ -23,8 +23,11 @@ class Members {
     return get(name, Json("")).is_string() ? value_.get<std::string>() : bad(name);
   }
   std::uint64_t number(const char* name) const {
-    if (!get(name, Json(0)).is_number_unsigned()) damaged(fmt::format("{} is no number", name));
-    return value_.get<std::uint64_t>();
+    const Json& value = get(name, Json(0));
+    if (!value.is_number_integer() || (!value.is_number_unsigned() && value.get<std::int64_t>() < 0)) {
+      damaged(fmt::format("{} is no number", name));
+    }
+    return value.get<std::uint64_t>();
   }
   std::optional<std::uint64_t> optional_number(const char* name) const {
     if (get(name, Json()).is_null()) return std::nullopt;

@@ -36,7 +36,7 @@ bool is_ours(int socket) {
   return peer.uid == ::geteuid() || peer.uid == 0;
 }
 
-Fd duplicate_or_throw(int fd) {
+Fd duplicate(int fd) {
   return duplicate(fd);
 }
 
@@ -55,8 +55,8 @@ Monitor::Monitor(StartedMachine started, Launch launch, MachineRecord record, Ma
       status_(std::move(status)),
       listener_(loop_, listener.release()),
       control_(loop_),
-      vmm_watch_(loop_, duplicate_or_throw(started_.vmm.process().pidfd()).release()),
-      qmp_watch_(loop_, duplicate_or_throw(started_.vmm.qmp().fd()).release()),
+      vmm_watch_(loop_, duplicate(started_.vmm.process().pidfd()).release()),
+      qmp_watch_(loop_, duplicate(started_.vmm.qmp().fd()).release()),
       signals_(loop_, SIGTERM, SIGINT, SIGHUP),
       idle_timer_(loop_),
       stop_timer_(loop_) {
@@ -252,9 +252,11 @@ void Monitor::vmm_ended() {
 void Monitor::finish(Ending ending) {
   ending_ = std::move(ending);
   for (auto& answer : std::exchange(stop_answers_, {})) answer(std::nullopt);
-  relay_->end_streams(ending_->failure ? Error(ErrorCode::guest_lost, ending_->failure->message,
-                                               {.subject = record_.config.name})
-                                       : stopped_error(record_.config.name));
+  auto reason = stopped_error(record_.config.name);
+  if (ending_->failure) {
+    reason = Error(ending_->failure->code, ending_->failure->message, {.subject = record_.config.name});
+  }
+  relay_->end_streams(reason);
   loop_.stop();
 }
 
