@@ -16,40 +16,40 @@ using WordTable = std::array<std::pair<std::string_view, E>, N>;
 
 /// One table for each enumeration, in the order in which errors list the words.
 template <class E>
-constexpr int k_words = 0;
+inline constexpr int k_words = 0;
 template <>
-constexpr WordTable<ToolOutcome, 5> k_words<ToolOutcome> = {{{"success", ToolOutcome::success},
+inline constexpr WordTable<ToolOutcome, 5> k_words<ToolOutcome> = {{{"success", ToolOutcome::success},
                                                              {"failed", ToolOutcome::failed},
                                                              {"denied", ToolOutcome::denied},
                                                              {"interrupted", ToolOutcome::interrupted},
                                                              {"retried", ToolOutcome::retried}}};
 template <>
-constexpr WordTable<RetryCause, 5> k_words<RetryCause> = {{{"validation_error", RetryCause::validation_error},
+inline constexpr WordTable<RetryCause, 5> k_words<RetryCause> = {{{"validation_error", RetryCause::validation_error},
                                                            {"model_retry", RetryCause::model_retry},
                                                            {"unknown_tool", RetryCause::unknown_tool},
                                                            {"unavailable_tool", RetryCause::unavailable_tool},
                                                            {"no_output", RetryCause::no_output}}};
 template <>
-constexpr WordTable<FinishReason, 5> k_words<FinishReason> = {
+inline constexpr WordTable<FinishReason, 5> k_words<FinishReason> = {
     {{"stop", FinishReason::stop},
      {"length", FinishReason::length},
      {"content_filter", FinishReason::content_filter},
      {"tool_call", FinishReason::tool_call},
      {"error", FinishReason::error}}};
 template <>
-constexpr WordTable<SystemPromptScope, 2> k_words<SystemPromptScope> = {
+inline constexpr WordTable<SystemPromptScope, 2> k_words<SystemPromptScope> = {
     {{"conversation", SystemPromptScope::conversation}, {"request", SystemPromptScope::request}}};
 template <>
-constexpr WordTable<RequestState, 2> k_words<RequestState> = {
+inline constexpr WordTable<RequestState, 2> k_words<RequestState> = {
     {{"complete", RequestState::complete}, {"interrupted", RequestState::interrupted}}};
 template <>
-constexpr WordTable<ResponseState, 4> k_words<ResponseState> = {
+inline constexpr WordTable<ResponseState, 4> k_words<ResponseState> = {
     {{"complete", ResponseState::complete},
      {"incomplete", ResponseState::incomplete},
      {"suspended", ResponseState::suspended},
      {"interrupted", ResponseState::interrupted}}};
 template <>
-constexpr WordTable<UrlKind, 4> k_words<UrlKind> = {{{"image-url", UrlKind::image},
+inline constexpr WordTable<UrlKind, 4> k_words<UrlKind> = {{{"image-url", UrlKind::image},
                                                      {"audio-url", UrlKind::audio},
                                                      {"video-url", UrlKind::video},
                                                      {"document-url", UrlKind::document}}};
