@@ -12,17 +12,17 @@ namespace holt::machine {
 
 /// Where the VMM is, and what it can do.
 struct VmmProgram {
-  std::filesystem::path path;
-  std::string version;  ///< first line of --version
+  std::filesystem::path path = {};
+  std::string version = {};  ///< first line of --version
   TemplateGuard guard = TemplateGuard::shim;
 };
 
 /// What every machine boots.
 struct BootFiles {
-  std::filesystem::path kernel;
-  std::string kernel_sha256;
-  std::filesystem::path initramfs;
-  std::string initramfs_sha256;
+  std::filesystem::path kernel = {};
+  std::string kernel_sha256 = {};
+  std::filesystem::path initramfs = {};
+  std::string initramfs_sha256 = {};
 };
 
 /// Finds QEMU and asks it, once as long as it stays the same file. Throws Error HYPERVISOR_UNAVAILABLE. Under

@@ -22,9 +22,9 @@ enum class Ownership { independent, owned };
 
 /// Not on any disk: it holds the values of the environment.
 struct Launch {
-  TemplateShape shape;
+  TemplateShape shape = {};
   std::optional<Template> start_from = std::nullopt;  ///< nothing: cold boot
-  std::filesystem::path machines;                     ///< root of MachineFolders
+  std::filesystem::path machines = {};                     ///< root of MachineFolders
   std::map<std::string, std::string> env = {};
   Ownership ownership = Ownership::independent;
 };
@@ -36,9 +36,9 @@ Launch decode_launch(std::string_view text);
 struct StartReport {
   bool started = false;
   ErrorCode code = ErrorCode::internal;
-  std::string message;
-  std::string hint;
-  std::string console;        ///< last lines, for a failure
+  std::string message = {};
+  std::string hint = {};
+  std::string console = {};        ///< last lines, for a failure
   bool template_bad = false;  ///< the template did not start a machine: build it anew
 };
 std::string encode_report(const StartReport& report);

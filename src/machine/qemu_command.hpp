@@ -50,7 +50,7 @@ inline constexpr int k_agent_fd = 4;
 inline constexpr int k_console_fd = 5;
 
 struct QemuCommand {
-  std::filesystem::path qemu;
+  std::filesystem::path qemu = {};
   std::filesystem::path shim = {};
   Accelerator accelerator = Accelerator::tcg;
   unsigned cpus = 2;

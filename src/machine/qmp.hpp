@@ -19,7 +19,7 @@ namespace holt::machine {
 
 /// One asynchronous event.
 struct QmpEvent {
-  std::string name;
+  std::string name = {};
   Json data;
 };
 

@@ -30,13 +30,13 @@ namespace holt::machine {
 /// Content of machine.json.
 struct MachineRecord {
   MachineConfig config;  ///< env: names only, values empty
-  std::string machine_id;
-  std::string image_reference;
-  std::string image_digest;
-  std::filesystem::path image_file;
+  std::string machine_id = {};
+  std::string image_reference = {};
+  std::string image_digest = {};
+  std::filesystem::path image_file = {};
   std::uint64_t disk_bytes = 0;
-  std::string working_dir;  ///< the configuration's, else the image's
-  std::string user;
+  std::string working_dir = {};  ///< the configuration's, else the image's
+  std::string user = {};
   std::vector<std::string> image_env;  ///< "NAME=VALUE"; public: anybody with the image has it
   WallTime created_at{};
 };
@@ -50,7 +50,7 @@ struct MachineStatus {
   std::optional<MachineFailure> failure = std::nullopt;
   std::optional<ProcessIdentity> monitor = std::nullopt;
   std::optional<ProcessIdentity> vmm = std::nullopt;
-  std::string host_boot_id;
+  std::string host_boot_id = {};
   std::optional<WallTime> started_at = std::nullopt;
   std::optional<Accelerator> accelerator = std::nullopt;
   std::optional<BootKind> boot_kind = std::nullopt;

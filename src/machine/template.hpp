@@ -23,9 +23,9 @@ namespace holt::machine {
 
 /// Everything that a template depends on.
 struct TemplateShape {
-  VmmProgram vmm;
-  std::filesystem::path shim;
-  BootFiles boot;
+  VmmProgram vmm = {};
+  std::filesystem::path shim = {};
+  BootFiles boot = {};
   Accelerator accelerator = Accelerator::tcg;
   unsigned cpus = 2;
   unsigned memory_mb = 1024;
@@ -38,7 +38,7 @@ struct TemplateShape {
 };
 
 struct Template {
-  std::filesystem::path folder;
+  std::filesystem::path folder = {};
   std::filesystem::path memory() const { return folder / "memory"; }
   std::filesystem::path state() const { return folder / "state"; }
   std::filesystem::path kernel() const { return folder / "kernel"; }

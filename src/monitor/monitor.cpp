@@ -36,10 +36,6 @@ bool is_ours(int socket) {
   return peer.uid == ::geteuid() || peer.uid == 0;
 }
 
-Fd duplicate(int fd) {
-  return duplicate(fd);
-}
-
 Error stopped_error(const std::string& name) {
   return {ErrorCode::guest_lost, fmt::format("The machine {} was stopped", name), {.subject = name}};
 }

@@ -79,8 +79,8 @@ struct CopyProblem {
     failed,   ///< could not be read or written
   };
   Kind kind = Kind::failed;
-  std::string path;
-  std::string message;
+  std::string path = {};
+  std::string message = {};
 };
 
 /// What a copy of a tree did.

@@ -30,7 +30,7 @@ namespace holt {
 struct StartProgress {
   enum class Step { probing_accelerator, building_template, waiting_for_template, booting };
   Step step = Step::booting;
-  std::string text;  ///< for people, no line end
+  std::string text = {};  ///< for people, no line end
 };
 
 struct StartOptions {

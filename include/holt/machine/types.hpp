@@ -61,18 +61,18 @@ struct NetworkConfig {
 /// Why a machine failed.
 struct MachineFailure {
   ErrorCode code = ErrorCode::internal;
-  std::string message;
+  std::string message = {};
   WallTime at{};
   std::optional<int> signal = std::nullopt;  ///< the signal that ended the VMM, if one did
 };
 
 /// Everything known of a machine without asking its guest (spec: docs/reference.md, "Machine object").
 struct MachineInfo {
-  std::string name;
+  std::string name = {};
   MachineState state = MachineState::created;
   std::optional<MachineFailure> reason = std::nullopt;
-  std::string image_reference;
-  std::string image_digest;
+  std::string image_reference = {};
+  std::string image_digest = {};
   WallTime created_at{};
   std::optional<WallTime> started_at = std::nullopt;
   std::optional<int> pid = std::nullopt;  ///< of the VMM, while there is one
@@ -82,8 +82,8 @@ struct MachineInfo {
   Resources resources = {};
   NetworkConfig network = {};
   std::vector<std::string> env_names = {};  ///< never the values
-  std::string working_dir;
-  std::string user;
+  std::string working_dir = {};
+  std::string user = {};
   std::map<std::string, std::string> labels = {};
   bool persistent = true;
   std::optional<Duration> idle_stop = std::nullopt;
@@ -104,8 +104,8 @@ struct ExecResult {
   std::optional<int> signal = std::nullopt;     ///< set when a signal ended it
   bool timed_out = false;                       ///< the option `timeout` ended it
   bool oom = false;                             ///< the guest's kernel ended it for want of memory
-  std::string out;
-  std::string err;
+  std::string out = {};
+  std::string err = {};
   bool out_truncated = false;
   bool err_truncated = false;
   Duration duration{};  ///< on the guest's clock
@@ -136,7 +136,7 @@ struct FileStat {
 
 /// One name of a folder. `name` has neither '/' nor NUL and is never "." or "..".
 struct DirEntry {
-  std::string name;
+  std::string name = {};
   FileType type = FileType::unknown;                 ///< of the name itself
   FileType target = FileType::unknown;               ///< with links followed; a dangling link stays symlink
   std::optional<std::uint64_t> size = std::nullopt;  ///< of the target, where that is a regular file

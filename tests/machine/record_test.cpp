@@ -1,0 +1,247 @@
+#include "machine/record.hpp"
+
+#include "holt/base/error.hpp"
+#include "machine/host_facts.hpp"
+#include "machine/launch.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <thread>
+
+namespace holt::machine {
+namespace {
+
+using namespace std::chrono_literals;
+
+MachineRecord sample_record() {
+  return {.config = {.name = "dev",
+                     .resources = {.cpus = 3, .memory_mb = 777, .disk_gb = 40},
+                     .env = {{"TOKEN", "secret"}},
+                     .make_dirs = {"/workspace"},
+                     .labels = {{"k", "v"}},
+                     .idle_stop = 900s},
+          .machine_id = "0123456789abcdef0123456789abcdef",
+          .image_reference = "holt/default:latest",
+          .image_digest = "sha256:00",
+          .image_file = "/images/root.ext4",
+          .disk_bytes = std::uint64_t{40} << 30,
+          .working_dir = "/workspace",
+          .user = "root",
+          .image_env = {"PATH=/bin"},
+          .created_at = wall_now()};
+}
+
+ErrorCode code_of_decoding(const std::string& text) {
+  try {
+    decode_record(text);
+  } catch (const Error& e) {
+    return e.code();
+  }
+  return ErrorCode::internal;
+}
+
+TEST(MachineRecord, IsReadAsItWasWritten) {
+  auto record = sample_record();
+  auto again = decode_record(encode_record(record));
+  EXPECT_EQ(again.config.name, "dev");
+  EXPECT_EQ(again.config.resources.memory_mb, 777u);
+  EXPECT_EQ(again.disk_bytes, record.disk_bytes);
+  EXPECT_EQ(again.config.idle_stop, Duration(900s));
+  EXPECT_EQ(again.config.labels, record.config.labels);
+  EXPECT_EQ(again.created_at, record.created_at);
+  EXPECT_EQ(again.image_file, record.image_file);
+  EXPECT_EQ(again.working_dir, "/workspace");
+}
+
+TEST(MachineRecord, HoldsNoValueOfAVariable) {
+  auto text = encode_record(sample_record());
+  EXPECT_EQ(text.find("secret"), std::string::npos);
+  EXPECT_NE(text.find("TOKEN"), std::string::npos);
+}
+
+TEST(MachineRecord, DamageIsNamedNotRepaired) {
+  auto good = encode_record(sample_record());
+  EXPECT_EQ(code_of_decoding(""), ErrorCode::invalid_state);
+  EXPECT_EQ(code_of_decoding("[]"), ErrorCode::invalid_state);
+  EXPECT_EQ(code_of_decoding(std::string("\0\x01\x02", 3)), ErrorCode::invalid_state);
+  EXPECT_EQ(code_of_decoding(good.substr(0, good.size() / 2)), ErrorCode::invalid_state);
+  EXPECT_EQ(code_of_decoding(R"({"version":1,"name":7})"), ErrorCode::invalid_state);
+  EXPECT_EQ(code_of_decoding(R"({"version":-1})"), ErrorCode::invalid_state);
+}
+
+TEST(MachineRecord, ANewerVersionIsRefusedWithASentence) {
+  try {
+    decode_record(R"({"version":99,"name":"dev"})");
+    FAIL() << "expected INVALID_STATE";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::invalid_state);
+    EXPECT_NE(std::string(e.what()).find("99"), std::string::npos) << e.what();
+  }
+}
+
+TEST(MachineStatus, IsReadAsItWasWritten) {
+  MachineStatus status{.state = MachineState::failed,
+                       .failure = MachineFailure{.code = ErrorCode::guest_lost, .message = "x", .at = wall_now(), .signal = 11},
+                       .vmm = ProcessIdentity{.pid = 17, .start_ticks = 4711},
+                       .host_boot_id = "boot",
+                       .boot_time = 120ms};
+  auto again = decode_status(encode_status(status));
+  EXPECT_EQ(again.state, MachineState::failed);
+  EXPECT_EQ(again.failure->signal, 11);
+  EXPECT_EQ(again.vmm->start_ticks, 4711u);
+  EXPECT_EQ(again.boot_time, Duration(120ms));
+  EXPECT_FALSE(again.monitor);
+}
+
+TEST(MachineStatus, DamageIsAFailedMachine) {
+  EXPECT_EQ(decode_status("{").state, MachineState::failed);
+  EXPECT_EQ(decode_status(R"({"version":1,"state":"dancing"})").state, MachineState::failed);
+}
+
+class Folders : public ::testing::Test {
+ protected:
+  TempDir dir;
+  MachineFolders folders{dir.path() / "machines"};
+
+  FileLock publish(const std::string& name) {
+    auto staged = folders.stage();
+    auto record = sample_record();
+    record.config.name = name;
+    write_file_atomically(staged.folder.path() / "machine.json", encode_record(record));
+    return folders.publish(std::move(staged), name);
+  }
+};
+
+TEST_F(Folders, ANameIsGivenOnce) {
+  auto lock = publish("dev");
+  try {
+    publish("dev");
+    FAIL() << "expected CONFLICT";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::conflict);
+  }
+  EXPECT_EQ(folders.names(), std::vector<std::string>{"dev"});
+  for (const auto& entry : std::filesystem::directory_iterator(folders.root())) {
+    EXPECT_EQ(entry.path().filename(), "dev") << "something half-made was left";
+  }
+}
+
+TEST_F(Folders, OneOfManyThatCreateTheSameNameWins) {
+  std::atomic<int> won = 0;
+  std::atomic<int> conflicts = 0;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 20; i++) {
+    threads.emplace_back([&] {
+      try {
+        auto lock = publish("same");
+        won++;
+      } catch (const Error& e) {
+        conflicts += e.code() == ErrorCode::conflict ? 1 : 0;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(won, 1);
+  EXPECT_EQ(conflicts, 19);
+}
+
+TEST_F(Folders, ABadNameNeverBecomesAPath) {
+  EXPECT_THROW(folders.of("../etc"), Error);
+  EXPECT_THROW(folders.of(""), Error);
+}
+
+TEST_F(Folders, AMissingMachineIsNotFound) {
+  try {
+    folders.of("nobody").read_record();
+    FAIL() << "expected NOT_FOUND";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::not_found);
+  }
+}
+
+TEST_F(Folders, ARecordUnderAnotherNameIsDamage) {
+  publish("dev");
+  std::filesystem::rename(folders.root() / "dev", folders.root() / "other");
+  EXPECT_THROW(folders.of("other").read_record(), Error);
+}
+
+TEST_F(Folders, WhatIsErasedIsGoneAtOnce) {
+  auto lock = publish("dev");
+  folders.erase(folders.of("dev"));
+  EXPECT_TRUE(folders.names().empty());
+  EXPECT_TRUE(std::filesystem::is_empty(folders.root()));
+}
+
+TEST_F(Folders, SweepTakesLeftOversAndLeavesWhatIsBeingMade) {
+  auto busy = folders.stage();
+  std::filesystem::create_directories(folders.root() / ".removing-dead/deep");
+  write_file_atomically(folders.root() / ".removing-dead/lock", "");
+  folders.sweep();
+  EXPECT_FALSE(std::filesystem::exists(folders.root() / ".removing-dead"));
+  EXPECT_TRUE(std::filesystem::exists(busy.folder.path()));
+}
+
+TEST_F(Folders, AMachineWhoseMonitorIsGoneIsSeenAsFailed) {
+  { auto lock = publish("dev"); }
+  auto folder = folders.of("dev");
+  folder.write_status({.state = MachineState::running, .host_boot_id = host_boot_id()});
+  auto observed = observe(folder);
+  EXPECT_FALSE(observed.monitored);
+  EXPECT_EQ(observed.status.state, MachineState::failed);
+  EXPECT_NE(observed.status.failure->message.find("monitor"), std::string::npos);
+}
+
+TEST_F(Folders, AHostThatRestartedIsTheReasonThen) {
+  { auto lock = publish("dev"); }
+  folders.of("dev").write_status({.state = MachineState::running, .host_boot_id = "another boot"});
+  EXPECT_NE(observe(folders.of("dev")).status.failure->message.find("restarted"), std::string::npos);
+}
+
+TEST(Launch, IsReadAsItWasWritten) {
+  Launch launch{.shape = {.vmm = {.path = "/q", .version = "v", .guard = TemplateGuard::rom_off},
+                          .shim = "/s",
+                          .boot = {.kernel = "/k", .kernel_sha256 = "1", .initramfs = "/i", .initramfs_sha256 = "2"},
+                          .cpus = 5,
+                          .memory_mb = 333,
+                          .tsc_khz = 99},
+                .start_from = Template{"/t"},
+                .machines = "/m",
+                .env = {{"A", "b"}},
+                .ownership = Ownership::owned};
+  auto again = decode_launch(encode_launch(launch));
+  EXPECT_EQ(again.shape.key(), launch.shape.key());
+  EXPECT_EQ(again.start_from->folder, "/t");
+  EXPECT_EQ(again.env, launch.env);
+  EXPECT_EQ(again.ownership, Ownership::owned);
+  EXPECT_THROW(decode_launch("{}"), Error);
+}
+
+TEST(Launch, AReportThatNeverCameIsAFailedStart) {
+  EXPECT_FALSE(decode_report("").started);
+  EXPECT_FALSE(decode_report("{\"started\":1").started);
+  EXPECT_TRUE(decode_report(encode_report({.started = true})).started);
+}
+
+TEST(TemplateKey, ChangesWithEveryInput) {
+  TemplateShape shape{.vmm = {.path = "/q", .version = "v"}, .boot = {.kernel_sha256 = "1", .initramfs_sha256 = "2"}};
+  std::set<std::string> keys{shape.key()};
+  auto expect_new = [&](TemplateShape changed) { EXPECT_TRUE(keys.insert(changed.key()).second); };
+  auto other = shape;
+  other.vmm.version = "w";
+  expect_new(other);
+  other = shape, other.cpus = 1;
+  expect_new(other);
+  other = shape, other.memory_mb = 512;
+  expect_new(other);
+  other = shape, other.tsc_khz = 1;
+  expect_new(other);
+  other = shape, other.boot.kernel_sha256 = "x";
+  expect_new(other);
+  other = shape, other.boot.initramfs_sha256 = "x";
+  expect_new(other);
+  other = shape, other.accelerator = Accelerator::kvm;
+  expect_new(other);
+}
+
+}  // namespace
+}  // namespace holt::machine
