@@ -47,6 +47,16 @@ struct ModelRequestContext {
 };
 using ModelRequestHandler = std::function<Task<ModelResponse>(ModelRequestContext&)>;
 
+/// From before_model_request: take this response and do not ask the model.
+class SkipModelRequest : public Error {
+ public:
+  explicit SkipModelRequest(ModelResponse response);
+  const ModelResponse& response() const { return *response_; }
+
+ private:
+  std::shared_ptr<const ModelResponse> response_;
+};
+
 /// A call that a hook is asked about.
 struct ToolCallInfo {
   const ToolCallPart& call;

@@ -106,6 +106,7 @@ struct OutputOf<std::optional<T>> {
   static OutputSpec spec() {
     OutputSpec spec = OutputOf<T>::spec();
     spec.null = true;
+    if (!spec.choices.empty()) spec.choices.push_back(output_choice<std::monostate>());
     return spec;
   }
   static std::optional<T> value(const RawOutput& raw) {

@@ -27,6 +27,8 @@ class RunRecord : public ErrorContext {
   const MessageHistory& all_messages() const { return messages_; }
   std::string all_messages_json() const { return messages_to_json(messages_); }
   MessageHistory new_messages() const;
+  /// all_messages(), the result of the output tool that ended the run replaced by `content`.
+  MessageHistory all_messages_with_output(const std::string& content) const;
   std::string new_messages_json() const { return messages_to_json(new_messages()); }
   /// Index in all_messages() at which the run's own messages start.
   std::size_t first_new_message() const { return first_new_; }
