@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 #include <openssl/evp.h>
 
@@ -57,6 +58,17 @@ Unit next_unit(std::string_view text) {
     high = 0xbf;
   }
   return {Unit::Kind::valid, length};
+}
+
+/// Length of the run of ASCII at the front, eight bytes at a time.
+std::size_t ascii_length(std::string_view text) {
+  std::size_t i = 0;
+  for (std::uint64_t block = 0; i + sizeof block <= text.size(); i += sizeof block) {
+    std::memcpy(&block, text.data() + i, sizeof block);
+    if ((block & 0x8080808080808080U) != 0) break;
+  }
+  while (i < text.size() && static_cast<unsigned char>(text[i]) < 0x80) ++i;
+  return i;
 }
 
 constexpr std::string_view k_replacement = "\xef\xbf\xbd";
@@ -128,6 +140,9 @@ std::string sha1_hex(std::string_view bytes) {
 
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
+    std::size_t plain = ascii_length(text);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     Unit unit = next_unit(text);
     if (unit.kind != Unit::Kind::valid) return false;
     text.remove_prefix(unit.length);

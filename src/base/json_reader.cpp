@@ -3,6 +3,7 @@
 #include "holt/base/json.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <limits>
@@ -90,6 +91,13 @@ std::string_view sentence(Reason reason) {
   }
   return "";
 }
+
+/// Bytes of a string that stand for themselves.
+constexpr auto k_plain = [] {
+  std::array<bool, 256> plain{};
+  for (std::size_t byte = 0x20; byte < 256; ++byte) plain[byte] = byte != '"' && byte != '\\';
+  return plain;
+}();
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -273,14 +281,15 @@ class Reader {
     bool ascii = true;
     while (true) {
       std::size_t chunk = at_;
-      while (at_ < text_.size() && text_[at_] != '"' && text_[at_] != '\\') {
-        auto byte = static_cast<unsigned char>(text_[at_]);
-        if (byte < 0x20) return fail(Reason::control);
-        ascii = ascii && byte < 0x80;
-        ++at_;
-      }
+      const char* end = text_.data() + text_.size();
+      const char* at = text_.data() + at_;
+      unsigned char all = 0;
+      while (at != end && k_plain[static_cast<unsigned char>(*at)]) all |= static_cast<unsigned char>(*at++);
+      ascii = ascii && all < 0x80;
+      at_ = static_cast<std::size_t>(at - text_.data());
       out.append(text_, chunk, at_ - chunk);
       if (at_ == text_.size()) return fail(Reason::end_string);
+      if (static_cast<unsigned char>(text_[at_]) < 0x20) return fail(Reason::control);
       if (text_[at_] == '"') break;
       if (!read_escape(out)) return false;
     }

@@ -21,6 +21,13 @@ std::pair<std::uint32_t, std::size_t> front_character(std::string_view text) {
   return {(first & 0x07) << 18 | (byte(1) & 0x3f) << 12 | (byte(2) & 0x3f) << 6 | (byte(3) & 0x3f), 4};
 }
 
+/// Bytes of a string that stand for themselves.
+constexpr auto k_plain = [] {
+  std::array<bool, 256> plain{};
+  for (std::size_t byte = 0x20; byte < 256; ++byte) plain[byte] = byte != '"' && byte != '\\';
+  return plain;
+}();
+
 class Writer {
  public:
   explicit Writer(JsonStyle style) : style_(style) {}
@@ -118,8 +125,7 @@ class Writer {
     std::size_t plain = 0;  // start of the run that is copied as it is
     for (std::size_t i = 0; i < text.size();) {
       auto byte = static_cast<unsigned char>(text[i]);
-      bool high = byte >= 0x80 && style_.ascii_only;
-      if (byte >= 0x20 && byte != '"' && byte != '\\' && !high) {
+      if (k_plain[byte] && (byte < 0x80 || !style_.ascii_only)) {
         ++i;
         continue;
       }

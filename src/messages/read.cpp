@@ -86,7 +86,7 @@ MessageHistory messages_from_json(std::string_view text) {
   return read_history(*value);
 }
 
-MessageHistory messages_from_json(const Json& value) {
+MessageHistory messages_from_json_value(const Json& value) {
   Json copy = value;
   return read_history(copy);
 }

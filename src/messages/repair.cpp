@@ -25,8 +25,8 @@ std::vector<RequestPart>::iterator behind_last_result(std::vector<RequestPart>& 
 
 /// Moves the parts of [first, last) that do not `stay` behind those that do, each group in its order.
 /// (std::stable_partition of libstdc++ 12 uses what clang calls deprecated.)
-void partition(std::vector<RequestPart>::iterator first, std::vector<RequestPart>::iterator last,
-               bool (*stays)(const RequestPart&)) {
+void move_behind(std::vector<RequestPart>::iterator first, std::vector<RequestPart>::iterator last,
+                 bool (*stays)(const RequestPart&)) {
   std::vector<RequestPart> moved;
   auto place = first;
   for (auto each = first; each != last; ++each) {
@@ -189,7 +189,7 @@ class Repair {
       auto* request = std::get_if<ModelRequest>(&out[i]);
       if (!request) continue;
       if (joined[i]) {
-        partition(request->parts.begin(), request->parts.end(), is_result);
+        move_behind(request->parts.begin(), request->parts.end(), is_result);
       } else {
         move_others_behind_results(*request);
       }
@@ -254,7 +254,7 @@ class Repair {
       return is_result(part) || std::holds_alternative<ToolAvailabilityDeltaPart>(part);
     };
     if (first == parts.end() || std::all_of(first, last, stays)) return;
-    partition(first, last, stays);
+    move_behind(first, last, stays);
     changed_ = true;
   }
 

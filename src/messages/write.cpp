@@ -272,7 +272,10 @@ std::string messages_to_json(const MessageHistory& history) {
 }
 
 std::string generate_tool_call_id() {
-  return "pyd_ai_" + random_hex(32);
+  std::string digits = random_hex(32);
+  digits[12] = '4';  // a UUID of version 4, RFC 9562
+  digits[16] = "89ab"[digits[16] % 4];
+  return "pyd_ai_" + digits;
 }
 
 }  // namespace holt

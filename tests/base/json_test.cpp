@@ -198,8 +198,8 @@ class RandomJson {
       case 3:
         return random_();
       case 4:
-        return json_big_integer(std::string(below(2) == 0 ? "-" : "") + "9" + std::to_string(random_()) +
-                                "0");
+        return json_big_integer(std::string(below(2) == 0 ? "-" : "") + "99999999" +
+                                std::to_string(random_()) + "00000000000");
       case 5:
         return number();
       case 6:

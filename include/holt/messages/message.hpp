@@ -192,7 +192,7 @@ using MessageHistory = std::vector<ModelMessage>;
 /// Reads a history. Throws Error INVALID_CONFIG naming the place ("[1].parts[0].part_kind: ..."), or line and
 /// column where the text is not JSON. Unknown keys of messages and parts are dropped.
 MessageHistory messages_from_json(std::string_view text);
-MessageHistory messages_from_json(const Json& value);
+MessageHistory messages_from_json_value(const Json& value);
 /// Writes it compactly, every field, in order.
 std::string messages_to_json(const MessageHistory& history);
 Json messages_to_json_value(const MessageHistory& history);
