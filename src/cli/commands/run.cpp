@@ -116,13 +116,14 @@ class RunCommand : public Command {
   }
 
   GuestExit run_once(Session& session) const {
+    auto config = this->config();  // first, since a mistake in a flag comes before a missing image
     GuestPlan plan{.argv = command_of(session)};
     plan.options.timeout = timeout_;
     if (max_output_) plan.options.output_limit = *max_output_;
     plan.input = stdin_choice(interactive_ ? Interactive::yes : Interactive::no);
     plan.output = session.globals.json ? GuestOutput::captured : GuestOutput::streamed;
 
-    auto machine = Machine::create(config(), session.start_options(), machine_.host(session));
+    auto machine = Machine::create(config, session.start_options(), machine_.host(session));
     session.output.clear_progress();
     auto info = machine.info();
     if (info.accelerator) session.warn_of(*info.accelerator);

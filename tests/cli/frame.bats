@@ -1,0 +1,167 @@
+#!/usr/bin/env bats
+# The frame of the command line: help, misuse, JSON errors. Nothing here starts a machine.
+load helpers
+
+setup() { export HOLT_HOME=$BATS_TEST_TMPDIR/home; }
+# Help, misuse and refusals never touch state.
+teardown() { [ ! -e "$BATS_TEST_TMPDIR/home" ] || { find "$BATS_TEST_TMPDIR/home"; return 1; }; }
+
+@test "HelpBeginsWithAnExampleForEveryVerb" {
+  holt_ help
+  expect_code 0
+  [[ $out == Example:* ]]
+  for verb in run create start exec cp ls inspect logs stop rm images "image inspect" "image import" "image rm" \
+    "agent run" "dev replay" doctor version help; do
+    holt_ $verb --help
+    expect_code 0
+    [[ $out == Example:*holt* ]] || { echo "$verb"; return 1; }
+    holt_ help $verb
+    [[ $out == Example:*holt* ]] || { echo "help $verb"; return 1; }
+  done
+}
+
+@test "HelpAndVersionNeedNoHome" {
+  run env -i "$HOLT" --help
+  [ "$status" = 0 ]
+  run env -i "$HOLT" run --help
+  [ "$status" = 0 ]
+  run env -i "$HOLT" --version
+  [ "$status" = 0 ]
+  [[ $output == "holt "* ]]
+  run env -i "$HOLT" version
+  [ "$status" = 0 ]
+}
+
+@test "VersionAsJsonHasTheDocumentedKeys" {
+  holt_ version --json
+  expect_code 0
+  expect_json '(keys == ["api","commit","engine","version"]) and .api == 1 and (.engine | has("qemu") and has("kernel"))'
+}
+
+@test "MisuseIsTwoAndSaysWhatToDo" {
+  local long
+  long=$(printf 'x%.0s' $(seq 1 100000))
+  while IFS= read -r arguments; do
+    eval "holt_ $arguments"
+    expect_code 2 || { echo "of: ${arguments:0:80}"; return 1; }
+    [ -z "$out" ] || { echo "stdout of $arguments: $out"; return 1; }
+    [[ $err == "holt: "* ]] || { echo "stderr of $arguments: $err"; return 1; }
+  done << END
+
+lss
+''
+--nope
+--nope ls
+ls --nope
+ls extra
+run --nope -- true
+run --timeout
+run --timeout= -- true
+run --timeout 0 -- true
+run --timeout -1 -- true
+run --timeout nan -- true
+run --timeout '5 minutes' -- true
+run --timeout '' -- true
+run -e =x -- true
+run -e NOT_SET_ANYWHERE -- true
+run --cpus two -- true
+run -m 1K -- true
+run -m lots -- true
+run --name a --name b -- true
+run --rm --keep -- true
+run ''
+run --label novalue -- true
+exec
+exec m
+exec m --
+exec --
+exec --start --no-start m true
+cp
+cp a
+cp a b
+cp a b c
+cp m:/a n:/b
+cp m: b
+cp a m:
+cp m:relative b
+cp '' m:/a
+stop
+stop --all m
+rm
+rm --all m
+inspect
+logs
+start
+create
+image
+image nope
+agent
+-- ls
+ls --format '{{.name'
+version --format x
+--color pink ls
+run --$long -- true
+END
+}
+
+@test "ErrorsAreJsonWhereJsonIsAskedFor" {
+  holt_ --json lss
+  expect_code 2
+  expect_json_error USAGE
+  holt_ run --json --nope -- true
+  expect_code 2
+  expect_json_error USAGE
+  HOLT_JSON=1 holt_ lss
+  expect_json_error USAGE
+  holt_ rm --json
+  expect_json_error USAGE
+  expect_json '.error | keys == ["cause","code","hint","machine","message","retryable"]'
+}
+
+@test "FlagsOfLaterVersionsAreRefusedNotIgnored" {
+  for flag in --net "--allow-host h" "--allow-cidr c" "--allow-port 1" "-p 1:2" "-v a:b" -t "--snapshot s" "-f Holtfile" "--ttl 5m" --read-only; do
+    holt_ --json run $flag -- true
+    expect_code 2 || { echo "$flag"; return 1; }
+    expect_json_error NOT_SUPPORTED
+  done
+  holt_ --json exec -t m true
+  expect_json_error NOT_SUPPORTED
+  holt_ --json --host http://x ls
+  expect_json_error NOT_SUPPORTED
+  HOLT_NET=1 holt_ --json run -- true
+  expect_json_error NOT_SUPPORTED
+  holt_ --json agent run --allow-internet-access hello
+  expect_code 2
+  expect_json_error NOT_SUPPORTED
+}
+
+@test "VerbsOfLaterVersionsSaySo" {
+  for verb in pull shell fork "snapshot create" pause suspend resume prune serve mcp stats update rename wait events port config completion "agent chat"; do
+    holt_ $verb whatever --flag
+    expect_code 1 || { echo "$verb"; return 1; }
+    expect_err_has "later version"
+  done
+  holt_ --json mcp
+  expect_code 1
+  expect_json_error NOT_SUPPORTED
+}
+
+@test "NoColourAndNoAnimationOutsideATerminal" {
+  holt_ help
+  ! grep -q $'\x1b' "$BATS_TEST_TMPDIR/out"
+  holt_ lss
+  ! grep -q $'\x1b' "$BATS_TEST_TMPDIR/err"
+}
+
+@test "ClosedStreamsAreNoFailure" {
+  run bash -c "'$HOLT' version <&- >&- 2>&-"
+  [ "$status" = 0 ]
+  run bash -c "'$HOLT' help | true; exit \${PIPESTATUS[0]}"
+  [ "$status" = 0 ] || [ "$status" = 141 ]
+}
+
+@test "AFullDiskOnStandardOutputIsAnError" {
+  run bash -c "'$HOLT' help > /dev/full"
+  [ "$status" = 1 ]
+  [[ $output == *"standard output"* ]]
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env bats
+# Doctor, lists and images on a host without machines.
+load helpers
+
+setup() { export HOLT_HOME=$BATS_TEST_TMPDIR/home; }
+
+@test "ListsAreEmptyAndFineWithoutAnyMachine" {
+  holt_ ls --json
+  expect_code 0
+  expect_json '. == []'
+  holt_ ls -a
+  expect_code 0
+  [[ $out == NAME*STATE*IMAGE*CPUS*MEM*PORTS*CREATED ]]
+  holt_ ls -q
+  expect_out ""
+  holt_ images --json
+  expect_json '. == []'
+}
+
+@test "WhatIsNotThereIsNotFound" {
+  for arguments in "inspect nope" "start nope" "stop nope" "rm nope" "logs nope" "cp nope:/x ." "image inspect nope" "image rm nope"; do
+    holt_ --json $arguments
+    expect_code 1 || { echo "$arguments"; return 1; }
+    expect_json_error NOT_FOUND || { echo "$arguments"; return 1; }
+  done
+  holt_ rm -f nope
+  expect_code 0
+  holt_ exec nope true
+  expect_code 125
+  holt_ --json run no/such/image -- true
+  expect_code 125
+  expect_json_error NOT_FOUND
+  holt_ create x no/such/image
+  expect_code 1
+  holt_ ls -a -q
+  expect_out ""
+}
+
+@test "BadMachineNamesAreRefusedByTheRule" {
+  for name in a--b -- _x x- 'a b' a/b ../x .; do
+    holt_ --json start "$name" x
+    [ "$code" != 0 ]
+    [ ! -e "$HOLT_HOME/state/machines/x" ]
+  done
+  holt_ --json create 'a/b'
+  expect_code 1
+  expect_json_error INVALID_CONFIG
+}
+
+@test "AnImageIsImportedListedInspectedAndRemoved" {
+  mkdir -p "$BATS_TEST_TMPDIR/root/etc"
+  echo hello > "$BATS_TEST_TMPDIR/root/etc/hello"
+  tar -C "$BATS_TEST_TMPDIR/root" -cf "$BATS_TEST_TMPDIR/small.tar" .
+  holt_ image import "$BATS_TEST_TMPDIR/small.tar" test/small:1
+  expect_code 0
+  [[ $out == sha256:* ]]
+  holt_ images --json
+  expect_json 'length == 1 and .[0].reference == "test/small:1" and .[0].usedBy == []'
+  holt_ images --format '{{.reference}}'
+  expect_out "test/small:1"
+  holt_ image inspect test/small:1 --json
+  expect_json '.[0].platform == "linux/amd64"'
+  holt_ image rm test/small:1
+  expect_code 0
+  expect_out "test/small:1"
+  holt_ image ls --json
+  expect_json '. == []'
+  HOLT_HOME=$BATS_TEST_TMPDIR/home2
+  "$HOLT" image import - test/piped < "$BATS_TEST_TMPDIR/small.tar"
+}
+
+@test "WhatIsNoTarLeavesNoImage" {
+  head -c 100000 /dev/urandom > "$BATS_TEST_TMPDIR/noise"
+  holt_ --json image import "$BATS_TEST_TMPDIR/noise" test/noise
+  expect_code 1
+  expect_json_error IMAGE_INVALID
+  holt_ images --json
+  expect_json '. == []'
+}
+
+@test "DoctorNamesWhatIsMissingAndTheRemedy" {
+  holt_ doctor --json
+  expect_code 1
+  expect_json '.ok == false and ([.checks[] | select(.id == "engine")][0] | .status == "fail" and (.fix | length > 0))'
+  HOLT_QEMU=/nowhere holt_ doctor --json
+  expect_code 1
+  expect_json '[.checks[] | select(.id == "vmm")][0].status == "fail"'
+}
