@@ -1,0 +1,237 @@
+// Kills with SIGKILL, at moments that are events: afterwards everything works and nothing is left.
+#include "machine_vm/vm_fixture.hpp"
+
+#include <csignal>
+#include <sys/wait.h>
+
+namespace holt::test {
+namespace {
+
+class Crash : public MachineTest {
+ protected:
+  machine::MachineFolder folder(const std::string& name) { return machine::MachineFolders(host.directories).of(name); }
+
+  /// Runs `body` in a process of its own.
+  static pid_t in_child(const std::function<void()>& body) {
+    pid_t pid = ::fork();
+    if (pid != 0) return pid;
+    try {
+      body();
+    } catch (...) {
+      ::_exit(1);
+    }
+    ::_exit(0);
+  }
+
+  static void kill_child(pid_t pid) {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
+
+  /// The promise behind every crash: the name works again, and the machine with it.
+  void expect_usable(const std::string& name) {
+    auto infos = Machine::list_all(host);
+    bool there = std::ranges::any_of(infos, [&](const MachineInfo& info) { return info.name == name; });
+    if (there) {
+      auto m = Machine::connect(name, {}, host);
+      EXPECT_EQ(m.exec({"true"}).shell_code(), 0);
+      m.remove({.mode = RemoveMode::force});
+    }
+    auto m = create({.name = name});
+    EXPECT_EQ(m.exec({"true"}).shell_code(), 0);
+    m.remove({.mode = RemoveMode::force});
+  }
+
+  using Moment = std::pair<const char*, std::function<bool()>>;
+  std::vector<Moment> moments_of_start(const std::string& name) {
+    auto status = [this, name] { return folder(name).exists() ? folder(name).read_status() : machine::MachineStatus{}; };
+    return {
+        {"something is staged", [this] {
+           std::error_code error;
+           auto root = machine::MachineFolders(host.directories).root();
+           return std::filesystem::directory_iterator(root, error) != std::filesystem::directory_iterator();
+         }},
+        {"the folder has its name", [this, name] { return folder(name).exists(); }},
+        {"the monitor is known", [=] { return status().monitor.has_value(); }},
+        {"the VMM is known", [=] { return status().vmm.has_value(); }},
+        {"it runs", [=] { return status().state == MachineState::running; }},
+    };
+  }
+};
+
+TEST_F(Crash, TheClientIsKilledWhileItCreatesAPersistentMachine) {
+  { auto warm = create({.lifetime = Lifetime::ephemeral}); }
+  for (const auto& [what, moment] : moments_of_start("victim")) {
+    SCOPED_TRACE(what);
+    pid_t child = in_child([&] {
+      create({.name = "victim"});
+      ::pause();
+    });
+    EXPECT_TRUE(eventually(moment));
+    kill_child(child);
+    // The monitor finishes what the client began.
+    EXPECT_TRUE(eventually([&] {
+      auto infos = Machine::list_all(host);
+      return std::ranges::none_of(infos, [](const MachineInfo& info) { return info.state == MachineState::starting; });
+    }));
+    expect_usable("victim");
+  }
+}
+
+TEST_F(Crash, TheOwnerIsKilledAndItsEphemeralMachineGoes) {
+  { auto warm = create({.lifetime = Lifetime::ephemeral}); }
+  for (const auto& [what, moment] : moments_of_start("victim")) {
+    SCOPED_TRACE(what);
+    pid_t child = in_child([&] {
+      auto m = create({.name = "victim", .lifetime = Lifetime::ephemeral});
+      ::pause();
+    });
+    EXPECT_TRUE(eventually(moment));
+    kill_child(child);
+    EXPECT_TRUE(eventually([&] { return processes_naming(state.path().string()).empty(); }, 5s));
+    EXPECT_TRUE(Machine::list_all(host).empty());
+    expect_usable("victim");
+  }
+}
+
+TEST_F(Crash, TheMonitorIsKilledWhileAMachineStarts) {
+  for (const auto* what : {"monitor", "vmm", "running"}) {
+    SCOPED_TRACE(what);
+    Removed m(Machine::define({.name = "victim"}, host));
+    std::jthread starter([&] { code_of([&] { m->start(); }); });
+    machine::MachineStatus status;
+    EXPECT_TRUE(eventually([&] {
+      status = status_of("victim");
+      if (std::string_view(what) == "monitor") return status.monitor.has_value();
+      if (std::string_view(what) == "vmm") return status.vmm.has_value();
+      return status.state == MachineState::running;
+    }));
+    ASSERT_TRUE(status.monitor);
+    EXPECT_TRUE(kill_and_wait(*status.monitor, Deadline::after(5s)));
+    starter.join();
+    EXPECT_TRUE(eventually([&] { return processes_naming(state.path().string()).empty(); }, 5s))
+        << "a VMM outlived its monitor";
+    auto now = m->state();
+    EXPECT_TRUE(now == MachineState::failed || now == MachineState::created) << to_string(now);
+    m->start();
+    EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
+  }
+}
+
+TEST_F(Crash, AProcessIsKilledUnderACommandAndWhatWasSyncedStays) {
+  for (bool monitor : {true, false}) {
+    SCOPED_TRACE(monitor ? "monitor" : "VMM");
+    Removed m(create({.name = "victim"}));
+    EXPECT_EQ(m->exec_shell("echo kept > /root/kept; sync").shell_code(), 0);
+    auto stream = m->exec_shell_stream("echo up; sleep 100");
+    ASSERT_EQ(stream.next()->data, "up\n");
+    auto status = status_of("victim");
+    auto begin = std::chrono::steady_clock::now();
+    kill_and_wait(monitor ? *status.monitor : *status.vmm, Deadline::after(5s));
+    EXPECT_EQ(code_of([&] {
+                while (stream.next()) {
+                }
+              }),
+              ErrorCode::outcome_unknown);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s);
+    EXPECT_TRUE(eventually([&] { return m->state() == MachineState::failed; }));
+    auto reason = m->info().reason;
+    ASSERT_TRUE(reason);
+    EXPECT_EQ(reason->code, ErrorCode::guest_lost);
+    if (!monitor) {
+      EXPECT_EQ(reason->signal, SIGKILL);
+    }
+    m->start();
+    EXPECT_EQ(m->read_file("/root/kept"), "kept\n");
+  }
+}
+
+TEST_F(Crash, TheVmmIsKilledWhileAFileIsWritten) {
+  Removed m(create({.name = "victim"}));
+  m->write_file("/root/file", "old");
+  m->exec({"sync"});
+  auto writer = m->open_write("/root/file");
+  writer.write(std::string(1 << 20, 'x'));
+  kill_and_wait(*status_of("victim").vmm, Deadline::after(5s));
+  auto code = code_of([&] {
+    writer.write(std::string(8 << 20, 'x'));
+    writer.finish();
+  });
+  EXPECT_EQ(code, ErrorCode::outcome_unknown);
+  EXPECT_TRUE(eventually([&] { return m->state() == MachineState::failed; }));
+  m->start();
+  EXPECT_EQ(m->read_file("/root/file"), "old");
+}
+
+TEST_F(Crash, AProcessIsKilledWhileAMachineStops) {
+  for (bool monitor : {true, false}) {
+    SCOPED_TRACE(monitor ? "monitor" : "VMM");
+    Removed m(create({.name = "victim"}));
+    std::jthread stopper([&] { code_of([&] { m->stop(); }); });
+    machine::MachineStatus status;
+    eventually([&] { return (status = status_of("victim")).state != MachineState::running; });
+    if (monitor && status.monitor) kill_and_wait(*status.monitor, Deadline::after(5s));
+    if (!monitor && status.vmm) kill_and_wait(*status.vmm, Deadline::after(5s));
+    stopper.join();
+    EXPECT_TRUE(eventually([&] { return processes_naming(state.path().string()).empty(); }, 5s));
+    m->start();
+    EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
+  }
+}
+
+TEST_F(Crash, AGuestThatEndsItselfIsFailedWithTheReason) {
+  Removed m(create());
+  auto code = code_of([&] { m->exec_shell("echo b > /proc/sysrq-trigger; sleep 100", {.deadline = Deadline::after(20s)}); });
+  EXPECT_EQ(code, ErrorCode::outcome_unknown);
+  EXPECT_TRUE(eventually([&] { return m->state() == MachineState::failed; }));
+  EXPECT_NE(m->info().reason->message.find("guest"), std::string::npos) << m->info().reason->message;
+  m->start();
+  EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
+}
+
+TEST_F(Crash, AFrozenVmmIsShownRemovedAndHoldsNobodyUp) {
+  std::vector<Machine> machines;
+  for (int i = 0; i < 3; i++) machines.push_back(create({.name = "frozen-" + std::to_string(i)}));
+  for (const auto& m : machines) ::kill(status_of(m.name()).vmm->pid, SIGSTOP);
+  auto begin = std::chrono::steady_clock::now();
+  auto infos = Machine::list_all(host);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s);
+  for (const auto& info : infos) {
+    EXPECT_EQ(info.state, MachineState::running) << info.name;
+    EXPECT_FALSE(info.responsive) << info.name;
+  }
+  EXPECT_EQ(code_of([&] { machines[0].exec({"true"}, {.deadline = Deadline::after(500ms)}); }), ErrorCode::timeout);
+  for (auto& m : machines) m.remove({.mode = RemoveMode::force});
+}
+
+TEST_F(Crash, ARecycledPidIsNeverSignalled) {
+  Removed m(Machine::define({.name = "victim"}, host));
+  auto self = *identify_process(::getpid());
+  auto status = status_of("victim");
+  status.state = MachineState::running;
+  status.vmm = ProcessIdentity{.pid = self.pid, .start_ticks = self.start_ticks + 1};
+  status.monitor = ProcessIdentity{.pid = 1, .start_ticks = 1};
+  folder("victim").write_status(status);
+  EXPECT_EQ(m->state(), MachineState::failed);
+  m->remove({.mode = RemoveMode::force});  // alive after it: nobody was signalled
+}
+
+TEST_F(Crash, DamagedRecordsAreNamedAndRemovable) {
+  { Removed good(Machine::define({.name = "good"}, host)); }
+  auto root = machine::MachineFolders(host.directories).root();
+  std::filesystem::create_directories(root / "empty");
+  std::filesystem::create_directories(root / "binary");
+  write_file_atomically(root / "binary" / "machine.json", std::string("\0\xff", 2));
+  std::filesystem::create_directories(root / "folder" / "machine.json");
+  auto infos = Machine::list_all(host);
+  ASSERT_EQ(infos.size(), 3u);
+  for (const auto& info : infos) {
+    EXPECT_EQ(info.state, MachineState::failed) << info.name;
+    EXPECT_TRUE(info.reason) << info.name;
+    EXPECT_NE(code_of([&] { Machine::open(info.name, host).start(); }), std::nullopt);
+    Machine::open(info.name, host).remove({.mode = RemoveMode::force});
+  }
+}
+
+}  // namespace
+}  // namespace holt::test

@@ -1,0 +1,111 @@
+// Real machines for tests: each test has a state directory of its own and leaves no process and no file behind.
+#pragma once
+
+#include "holt/base/files.hpp"
+#include "holt/image/engine_files.hpp"
+#include "holt/image/store.hpp"
+#include "holt/machine/machine.hpp"
+#include "machine/record.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <gtest/gtest.h>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace holt::test {
+
+using namespace std::chrono_literals;
+
+/// Waits for a condition that nothing announces. False at the deadline.
+inline bool eventually(const std::function<bool()>& holds, Duration limit = 10s) {
+  auto deadline = Deadline::after(limit);
+  while (!holds()) {
+    if (deadline.passed()) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+/// Command lines of live processes that name `text`.
+inline std::vector<std::string> processes_naming(const std::string& text) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    auto pid = std::atoi(entry.path().filename().c_str());
+    if (pid <= 0 || pid == ::getpid()) continue;
+    try {
+      auto line = read_file_if_exists(entry.path() / "cmdline", std::size_t{1} << 20).value_or("");
+      std::ranges::replace(line, '\0', ' ');
+      if (line.find(text) != std::string::npos && identify_process(pid)) found.push_back(line);
+    } catch (const Error&) {
+      // It ended meanwhile.
+    }
+  }
+  return found;
+}
+
+class MachineTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::getenv("HOLT_HOME") == nullptr) GTEST_SKIP() << "HOLT_HOME is not set: run scripts/test";
+    host = HostConfig::from_environment();
+    if (!image::EngineFiles::find(host.directories)) GTEST_SKIP() << "no engine in HOLT_HOME: run scripts/setup";
+    if (!image::Store(host.directories).find(image::k_default_image)) {
+      GTEST_SKIP() << "no default image in HOLT_HOME: run scripts/setup";
+    }
+    if (host.monitor.empty()) host.monitor = HOLT_BINARY_DIR "/src/monitor/holt-monitor";
+    host.directories.state = state.path();
+  }
+
+  void TearDown() override {
+    if (IsSkipped()) return;
+    EXPECT_TRUE(eventually([&] { return processes_naming(state.path().string()).empty(); }))
+        << "left: " << processes_naming(state.path().string()).front();
+    machine::MachineFolders folders(host.directories);
+    for (const auto& name : folders.names()) ADD_FAILURE() << "machine " << name << " is left";
+  }
+
+  Machine create(MachineConfig config = {}) { return Machine::create(config, {}, host); }
+  machine::MachineFolder folder_of(const Machine& m) { return machine::MachineFolders(host.directories).of(m.name()); }
+  machine::MachineStatus status_of(const std::string& name) {
+    return machine::MachineFolders(host.directories).of(name).read_status();
+  }
+
+  TempDir state;
+  HostConfig host;
+};
+
+/// Removes its machine at the end of a test, however that ends.
+class Removed {
+ public:
+  explicit Removed(Machine machine) : machine_(std::move(machine)) {}
+  ~Removed() {
+    try {
+      machine_.remove({.mode = RemoveMode::force});
+    } catch (const Error&) {
+      // The test removed it.
+    }
+  }
+  Removed(const Removed&) = delete;
+  Removed& operator=(const Removed&) = delete;
+  Machine* operator->() { return &machine_; }
+  Machine& operator*() { return machine_; }
+
+ private:
+  Machine machine_;
+};
+
+/// The code of the Error that `action` throws; nothing when it throws none.
+inline std::optional<ErrorCode> code_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& e) {
+    return e.code();
+  }
+  return std::nullopt;
+}
+
+}  // namespace holt::test
