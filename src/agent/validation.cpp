@@ -10,7 +10,7 @@ Validated validate_value(const Json& schema, const Json& value, const Validation
   if (options.only_argument && value.is_object() && value.size() == 1) {
     if (auto wrapped = value.find(*options.only_argument); wrapped != value.end()) subject = &*wrapped;
   }
-  detail::Outcome outcome = detail::Validator(schema).check(schema, *subject);
+  detail::Outcome outcome = detail::Validator(schema).run(*subject);
   if (!outcome.ok()) return std::unexpected(std::move(outcome.errors));
   return std::move(outcome.value);
 }

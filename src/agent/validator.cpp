@@ -51,11 +51,12 @@ std::string implied_type(const Json& schema) {
   return {};
 }
 
-/// Takes over errors of a part, with its key or index in front of their locations.
+/// Takes over errors of a part, with its key or index added to their locations (which grow from their end
+/// while the walk comes back; run() turns them round).
 void adopt_errors(Outcome& outcome, Outcome part, const Json& key) {
   for (ErrorItem& item : part.errors) {
     if (outcome.errors.size() == k_max_errors) return;
-    item.loc.insert(item.loc.begin(), key);
+    item.loc.push_back(key);
     outcome.errors.push_back(std::move(item));
   }
 }
@@ -119,8 +120,15 @@ std::string type_name(const Json& schema, const Json& root) {
   return "any";
 }
 
+Outcome Validator::run(const Json& value) {
+  Outcome outcome = check(root_, value);
+  if (steps_ > k_max_steps) return failure("too_complex", "Too much to check for this schema", nullptr);
+  for (ErrorItem& item : outcome.errors) std::ranges::reverse(item.loc.get_ref<Json::array_t&>());
+  return outcome;
+}
+
 Outcome Validator::check(const Json& schema, const Json& value) {
-  if (++steps_ > k_max_steps) return failure("too_complex", "Too much to check for this schema", nullptr);
+  if (++steps_ > k_max_steps) return failure("too_complex", {}, nullptr);
   const Json* target = resolve(schema, root_);
   if (!target || !target->is_object()) return success(value);
   if (const Json* values = member(*target, "enum"); values && values->is_array()) {

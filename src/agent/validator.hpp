@@ -45,10 +45,12 @@ const Json* resolve(const Json& schema, const Json& root);
 
 class Validator {
  public:
+  /// `root` must outlive this. One walk each.
   explicit Validator(const Json& root) : root_(root) {}
-  Outcome check(const Json& schema, const Json& value);
+  Outcome run(const Json& value);
 
  private:
+  Outcome check(const Json& schema, const Json& value);
   Outcome check_by_type(const Json& schema, const Json& value);
   Outcome check_one_type(std::string_view type, const Json& schema, const Json& value);
   Outcome check_object(const Json& schema, const Json& value);
