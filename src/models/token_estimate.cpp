@@ -72,13 +72,33 @@ std::int64_t tokens_of(const RequestPart& part) {
   return 0;
 }
 
+/// Arguments as JSON text; text that is no JSON counts as the one field that the reference puts it in.
+std::string arguments_text(const Json& args) {
+  if (args.is_null() || args == "") return "{}";
+  if (!args.is_string()) return dump_json(args);
+  const auto& text = args.get_ref<const std::string&>();
+  if (parse_json(text)) return text;
+  Json invalid = Json::object();
+  invalid["INVALID_JSON"] = text;
+  return dump_json(invalid);
+}
+
+std::int64_t tokens_of(const ToolCallPart& call) {
+  return 1 + estimate_tokens(arguments_text(call.args));
+}
+
 std::int64_t tokens_of(const ResponsePart& part) {
   if (const auto* text = std::get_if<TextPart>(&part)) return estimate_tokens(text->content);
   if (const auto* thinking = std::get_if<ThinkingPart>(&part)) return estimate_tokens(thinking->content);
-  const auto* call = std::get_if<ToolCallPart>(&part);
-  if (!call) return 0;
-  if (call->args.is_null()) return 1 + estimate_tokens("{}");
-  return 1 + estimate_tokens(call->args.is_string() ? call->args.get<std::string>() : dump_json(call->args));
+  if (const auto* call = std::get_if<ToolCallPart>(&part)) return tokens_of(*call);
+  if (const auto* call = std::get_if<BuiltinToolCallPart>(&part)) return tokens_of(*call);
+  if (const auto* result = std::get_if<BuiltinToolReturnPart>(&part)) {
+    return estimate_tokens(dump_json(result->content));
+  }
+  if (const auto* file = std::get_if<FilePart>(&part)) {
+    return static_cast<std::int64_t>(file->content.data.size());
+  }
+  return 0;
 }
 
 std::int64_t tokens_of(const ModelResponse& response) {
