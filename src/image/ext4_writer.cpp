@@ -218,7 +218,7 @@ void Ext4Writer::write_inode(Inode inode, std::uint32_t mode, const Content& con
   ext2_inode_large raw = inode_of(mode, metadata);
   auto* small = reinterpret_cast<ext2_inode*>(&raw);
   raw.i_links_count = content.links;
-  ext2fs_inode_size_set(fs_, small, content.size);
+  ext2fs_inode_size_set(fs_, small, static_cast<ext2_off64_t>(content.size));
   bool has_blocks = LINUX_S_ISREG(mode) || LINUX_S_ISDIR(mode) || !content.runs.empty();
   bool fits = content.runs.size() <= k_runs_in_inode;
   if (has_blocks) {

@@ -45,26 +45,29 @@ ImageBuilder::ImageBuilder(const std::filesystem::path& ext4, BuildOptions optio
 
 void ImageBuilder::apply_layer(ByteSource& tar) {
   TarReader reader(tar);
-  while (true) {
-    auto member = reader.next();
-    if (!member) {
-      throw Error(ErrorCode::image_invalid,
-                  fmt::format("member {} of the archive: {}", done_.entries + 1, member.error()));
-    }
-    if (!*member) break;
-    if (++done_.entries > options_.limits.entries) {
-      throw Error(ErrorCode::limit_exceeded,
-                  fmt::format("the image has more than {} members", options_.limits.entries));
-    }
-    take(keep_valid_xattrs((*member)->metadata), **member);
-    apply(reader, **member);
+  while (std::optional<TarMember> member = next_member(reader)) {
+    take(keep_valid_xattrs(member->metadata), *member);
+    apply(reader, *member);
     report();
   }
 }
 
+std::optional<TarMember> ImageBuilder::next_member(TarReader& reader) {
+  auto member = reader.next();
+  if (!member) {
+    throw Error(ErrorCode::image_invalid,
+                fmt::format("member {} of the archive: {}", done_.entries + 1, member.error()));
+  }
+  if (*member && ++done_.entries > options_.limits.entries) {
+    throw Error(ErrorCode::limit_exceeded,
+                fmt::format("the image has more than {} members", options_.limits.entries));
+  }
+  return std::move(*member);
+}
+
 void ImageBuilder::apply(TarReader& reader, const TarMember& member) {
   Place place = take(tree_.place(member.path), member);
-  if (member.hard_link) return apply_link(member, place);
+  if (member.hard_link) return apply_link(member, *member.hard_link, place);
   if (member.kind == EntryKind::directory) return apply_directory(member, place);
   if (place.name.empty()) refuse(ErrorCode::image_invalid, member, "takes the place of the root folder");
   if (place.directory == &tree_.root() && place.name == "lost+found") {
@@ -77,11 +80,11 @@ void ImageBuilder::apply(TarReader& reader, const TarMember& member) {
   place.directory->children.insert_or_assign(place.name, std::move(node));
 }
 
-void ImageBuilder::apply_link(const TarMember& member, const Place& place) {
-  Node* target = take(tree_.find(*member.hard_link), member);
+void ImageBuilder::apply_link(const TarMember& member, const std::string& name, const Place& place) {
+  Node* target = take(tree_.find(name), member);
   if (!target) {
     refuse(ErrorCode::image_invalid, member,
-           fmt::format("is a hard link to '{}', which is not there", printable(*member.hard_link, 200)));
+           fmt::format("is a hard link to '{}', which is not there", printable(name, 200)));
   }
   if (target->directory) refuse(ErrorCode::image_invalid, member, "is a hard link to a folder");
   if (place.name.empty()) refuse(ErrorCode::image_invalid, member, "takes the place of the root folder");

@@ -13,6 +13,9 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace holt::image {
 
@@ -34,8 +37,10 @@ class ImageBuilder {
   void finish(std::string_view digest);
 
  private:
+  /// Nothing at the end of the archive.
+  std::optional<TarMember> next_member(TarReader& reader);
   void apply(TarReader& reader, const TarMember& member);
-  void apply_link(const TarMember& member, const Place& place);
+  void apply_link(const TarMember& member, const std::string& name, const Place& place);
   void apply_directory(const TarMember& member, const Place& place);
   Ext4Writer::Inode add_content(TarReader& reader, const TarMember& member);
   Ext4Writer::Inode add_file(TarReader& reader, const TarMember& member);

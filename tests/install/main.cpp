@@ -1,10 +1,9 @@
 // What a user's program does first: find out whether machines can run here, and list what there is.
-#include <iostream>
-
 #include <holt/base/directories.hpp>
 #include <holt/base/error.hpp>
 #include <holt/image/engine_files.hpp>
 #include <holt/image/store.hpp>
+#include <iostream>
 
 int main() {
   auto directories = holt::Directories::from_environment();
