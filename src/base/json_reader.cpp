@@ -23,74 +23,29 @@ constexpr std::size_t k_max_integer_length = 4300;
 // Below this many keys a linear look for duplicates is faster than a table.
 constexpr std::size_t k_linear_keys = 16;
 
-enum class Reason {
-  end_value,
-  end_object,
-  end_list,
-  end_string,
-  no_colon,
-  no_object_comma,
-  no_list_comma,
-  no_value,
-  no_word,
-  key_not_string,
-  trailing_comma,
-  trailing_text,
-  malformed_number,
-  large_number,
-  unknown_escape,
-  cut_escape,
-  surrogate,
-  control,
-  not_utf8,
-  depth,
-};
-
-std::string_view sentence(Reason reason) {
-  switch (reason) {
-    case Reason::end_value:
-      return "ends where a value should be";
-    case Reason::end_object:
-      return "ends inside an object";
-    case Reason::end_list:
-      return "ends inside a list";
-    case Reason::end_string:
-      return "ends inside a string";
-    case Reason::no_colon:
-      return "no `:` here";
-    case Reason::no_object_comma:
-      return "no `,` or `}` here";
-    case Reason::no_list_comma:
-      return "no `,` or `]` here";
-    case Reason::no_value:
-      return "no value here";
-    case Reason::no_word:
-      return "no known word here";
-    case Reason::key_not_string:
-      return "a key that is no string";
-    case Reason::trailing_comma:
-      return "comma with nothing behind it";
-    case Reason::trailing_text:
-      return "text behind the value";
-    case Reason::malformed_number:
-      return "malformed number";
-    case Reason::large_number:
-      return "number too large";
-    case Reason::unknown_escape:
-      return "unknown escape";
-    case Reason::cut_escape:
-      return "cut hex escape";
-    case Reason::surrogate:
-      return "unpaired surrogate";
-    case Reason::control:
-      return "bare control character in a string";
-    case Reason::not_utf8:
-      return "a string that is not UTF-8";
-    case Reason::depth:
-      return "nested too deeply";
-  }
-  return "";
-}
+// The reasons of docs/reference.md, "JSON".
+namespace reason {
+constexpr std::string_view end_value = "ends where a value should be";
+constexpr std::string_view end_object = "ends inside an object";
+constexpr std::string_view end_list = "ends inside a list";
+constexpr std::string_view end_string = "ends inside a string";
+constexpr std::string_view no_colon = "no `:` here";
+constexpr std::string_view no_object_comma = "no `,` or `}` here";
+constexpr std::string_view no_list_comma = "no `,` or `]` here";
+constexpr std::string_view no_value = "no value here";
+constexpr std::string_view no_word = "no known word here";
+constexpr std::string_view key_not_string = "a key that is no string";
+constexpr std::string_view trailing_comma = "comma with nothing behind it";
+constexpr std::string_view trailing_text = "text behind the value";
+constexpr std::string_view malformed_number = "malformed number";
+constexpr std::string_view large_number = "number too large";
+constexpr std::string_view unknown_escape = "unknown escape";
+constexpr std::string_view cut_escape = "cut hex escape";
+constexpr std::string_view surrogate = "unpaired surrogate";
+constexpr std::string_view control = "bare control character in a string";
+constexpr std::string_view not_utf8 = "a string that is not UTF-8";
+constexpr std::string_view depth = "nested too deeply";
+}  // namespace reason
 
 /// Bytes of a string that stand for themselves.
 constexpr auto k_plain = [] {
@@ -176,15 +131,15 @@ class Reader {
 
  private:
   bool read_document(Json& value) {
-    if (skip_space()) return fail(Reason::end_value);
+    if (skip_space()) return fail(reason::end_value);
     if (!read_value(value, 1)) return false;
-    return skip_space() || fail(Reason::trailing_text);
+    return skip_space() || fail(reason::trailing_text);
   }
 
   // Every read_... returns false after fail(); at_ stands on the first byte of what is to be read.
 
   bool read_value(Json& value, std::size_t depth) {
-    if (depth > k_max_depth) return fail(Reason::depth);
+    if (depth > k_max_depth) return fail(reason::depth);
     switch (text_[at_]) {
       case '{':
         return read_object(value, depth);
@@ -209,7 +164,7 @@ class Reader {
         value = std::numeric_limits<double>::infinity();
         return read_word("Infinity");
       default:
-        if (text_[at_] != '-' && !is_digit(text_[at_])) return fail(Reason::no_value);
+        if (text_[at_] != '-' && !is_digit(text_[at_])) return fail(reason::no_value);
         return read_number(value);
     }
   }
@@ -217,19 +172,19 @@ class Reader {
   bool read_object(Json& value, std::size_t depth) {
     Members members;
     ++at_;
-    if (skip_space()) return fail(Reason::end_object);
+    if (skip_space()) return fail(reason::end_object);
     if (text_[at_] != '}') {
       while (true) {
         std::string key;
         Json member;
         if (!read_key(key) || !read_value(member, depth + 1)) return false;
         members.add(std::move(key), std::move(member));
-        if (skip_space()) return fail(Reason::end_object);
+        if (skip_space()) return fail(reason::end_object);
         if (text_[at_] == '}') break;
-        if (text_[at_] != ',') return fail(Reason::no_object_comma);
+        if (text_[at_] != ',') return fail(reason::no_object_comma);
         ++at_;
-        if (skip_space()) return fail(Reason::end_value);
-        if (text_[at_] == '}') return fail(Reason::trailing_comma);
+        if (skip_space()) return fail(reason::end_value);
+        if (text_[at_] == '}') return fail(reason::trailing_comma);
       }
     }
     ++at_;
@@ -239,28 +194,28 @@ class Reader {
 
   /// A key, its colon and the space behind, up to the value.
   bool read_key(std::string& key) {
-    if (text_[at_] != '"') return fail(Reason::key_not_string);
+    if (text_[at_] != '"') return fail(reason::key_not_string);
     if (!read_string(key)) return false;
-    if (skip_space()) return fail(Reason::end_object);
-    if (text_[at_] != ':') return fail(Reason::no_colon);
+    if (skip_space()) return fail(reason::end_object);
+    if (text_[at_] != ':') return fail(reason::no_colon);
     ++at_;
-    return !skip_space() || fail(Reason::end_value);
+    return !skip_space() || fail(reason::end_value);
   }
 
   bool read_list(Json& value, std::size_t depth) {
     value = Json::array();
     auto& items = value.get_ref<Json::array_t&>();
     ++at_;
-    if (skip_space()) return fail(Reason::end_list);
+    if (skip_space()) return fail(reason::end_list);
     if (text_[at_] != ']') {
       while (true) {
         if (!read_value(items.emplace_back(), depth + 1)) return false;
-        if (skip_space()) return fail(Reason::end_list);
+        if (skip_space()) return fail(reason::end_list);
         if (text_[at_] == ']') break;
-        if (text_[at_] != ',') return fail(Reason::no_list_comma);
+        if (text_[at_] != ',') return fail(reason::no_list_comma);
         ++at_;
-        if (skip_space()) return fail(Reason::end_value);
-        if (text_[at_] == ']') return fail(Reason::trailing_comma);
+        if (skip_space()) return fail(reason::end_value);
+        if (text_[at_] == ']') return fail(reason::trailing_comma);
       }
     }
     ++at_;
@@ -269,8 +224,8 @@ class Reader {
 
   bool read_word(std::string_view word) {
     for (char expected : word) {
-      if (at_ == text_.size()) return fail(Reason::end_value);
-      if (text_[at_] != expected) return fail(Reason::no_word);
+      if (at_ == text_.size()) return fail(reason::end_value);
+      if (text_[at_] != expected) return fail(reason::no_word);
       ++at_;
     }
     return true;
@@ -288,23 +243,23 @@ class Reader {
       ascii = ascii && all < 0x80;
       at_ = static_cast<std::size_t>(at - text_.data());
       out.append(text_, chunk, at_ - chunk);
-      if (at_ == text_.size()) return fail(Reason::end_string);
-      if (static_cast<unsigned char>(text_[at_]) < 0x20) return fail(Reason::control);
+      if (at_ == text_.size()) return fail(reason::end_string);
+      if (static_cast<unsigned char>(text_[at_]) < 0x20) return fail(reason::control);
       if (text_[at_] == '"') break;
       if (!read_escape(out)) return false;
     }
     ++at_;
-    if (!ascii && !is_utf8(out)) return fail_at(Reason::not_utf8, start);
+    if (!ascii && !is_utf8(out)) return fail_at(reason::not_utf8, start);
     return true;
   }
 
   bool read_escape(std::string& out) {
     constexpr std::string_view k_letters = "\"\\/bfnrt";
     constexpr std::string_view k_meanings = "\"\\/\b\f\n\r\t";
-    if (++at_ == text_.size()) return fail(Reason::end_string);
+    if (++at_ == text_.size()) return fail(reason::end_string);
     if (text_[at_] == 'u') return read_hex_escape(out);
     std::size_t index = k_letters.find(text_[at_]);
-    if (index == k_letters.npos) return fail(Reason::unknown_escape);
+    if (index == k_letters.npos) return fail(reason::unknown_escape);
     out += k_meanings[index];
     ++at_;
     return true;
@@ -313,16 +268,16 @@ class Reader {
   bool read_hex_escape(std::string& out) {
     std::uint32_t code = 0;
     if (!read_four_digits(code)) return false;
-    if (code >= 0xdc00 && code < 0xe000) return fail_at(Reason::surrogate, at_ - 1);
+    if (code >= 0xdc00 && code < 0xe000) return fail_at(reason::surrogate, at_ - 1);
     if (code >= 0xd800 && code < 0xdc00) {
       std::string_view next = text_.substr(at_, 2);
-      if (next.empty() || next == "\\") return fail_at(Reason::end_string, text_.size());
-      if (next.front() != '\\') return fail(Reason::cut_escape);
-      if (next.back() != 'u') return fail_at(Reason::cut_escape, at_ + 1);
+      if (next.empty() || next == "\\") return fail_at(reason::end_string, text_.size());
+      if (next.front() != '\\') return fail(reason::cut_escape);
+      if (next.back() != 'u') return fail_at(reason::cut_escape, at_ + 1);
       ++at_;
       std::uint32_t low = 0;
       if (!read_four_digits(low)) return false;
-      if (low < 0xdc00 || low >= 0xe000) return fail_at(Reason::surrogate, at_ - 1);
+      if (low < 0xdc00 || low >= 0xe000) return fail_at(reason::surrogate, at_ - 1);
       code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     }
     append_utf8(out, code);
@@ -332,11 +287,11 @@ class Reader {
   /// The digits behind the 'u' that at_ stands on.
   bool read_four_digits(std::uint32_t& code) {
     ++at_;
-    if (text_.size() - at_ < 4) return fail_at(Reason::end_string, text_.size());
+    if (text_.size() - at_ < 4) return fail_at(reason::end_string, text_.size());
     for (int i = 0; i < 4; ++i, ++at_) {
       std::uint32_t digit = 0;
       auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + at_ + 1, digit, 16);
-      if (error != std::errc()) return fail(Reason::unknown_escape);
+      if (error != std::errc()) return fail(reason::unknown_escape);
       code = code << 4 | digit;
     }
     return true;
@@ -346,20 +301,20 @@ class Reader {
     std::size_t start = at_;
     if (text_[at_] == '-') {
       ++at_;
-      if (at_ == text_.size()) return fail(Reason::end_value);
+      if (at_ == text_.size()) return fail(reason::end_value);
       if (text_[at_] == 'I') {
         value = -std::numeric_limits<double>::infinity();
         return read_word("Infinity");
       }
-      if (!is_digit(text_[at_])) return fail(Reason::malformed_number);
+      if (!is_digit(text_[at_])) return fail(reason::malformed_number);
     }
     if (text_[at_] == '0') {
       ++at_;
-      if (at_ < text_.size() && is_digit(text_[at_])) return fail(Reason::malformed_number);
+      if (at_ < text_.size() && is_digit(text_[at_])) return fail(reason::malformed_number);
     } else {
       skip_digits();
       if (at_ - start > k_max_integer_length) {
-        return fail_at(Reason::large_number, start + k_max_integer_length + 1);
+        return fail_at(reason::large_number, start + k_max_integer_length + 1);
       }
     }
     bool is_float = false;
@@ -380,8 +335,8 @@ class Reader {
   }
 
   bool need_digits() {
-    if (at_ == text_.size()) return fail(Reason::end_value);
-    if (!is_digit(text_[at_])) return fail(Reason::malformed_number);
+    if (at_ == text_.size()) return fail(reason::end_value);
+    if (!is_digit(text_[at_])) return fail(reason::malformed_number);
     skip_digits();
     return true;
   }
@@ -408,8 +363,8 @@ class Reader {
     return at_ == text_.size();
   }
 
-  bool fail(Reason reason) { return fail_at(reason, at_); }
-  bool fail_at(Reason reason, std::size_t at) {
+  bool fail(std::string_view reason) { return fail_at(reason, at_); }
+  bool fail_at(std::string_view reason, std::size_t at) {
     reason_ = reason;
     at_ = at;
     return false;
@@ -421,14 +376,14 @@ class Reader {
     std::string_view seen = text_.substr(0, past);
     std::size_t line_feed = seen.rfind('\n');
     std::size_t line_start = line_feed == seen.npos ? 0 : line_feed + 1;
-    return {.reason = std::string(sentence(reason_)),
+    return {.reason = std::string(reason_),
             .line = 1 + static_cast<std::size_t>(std::ranges::count(seen, '\n')),
             .column = past - line_start};
   }
 
   std::string_view text_;
   std::size_t at_ = 0;
-  Reason reason_ = Reason::no_value;
+  std::string_view reason_;
 };
 
 }  // namespace

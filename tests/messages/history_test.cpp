@@ -1,5 +1,5 @@
 #include "holt/base/error.hpp"
-#include "holt/messages/message.hpp"
+#include "holt/messages/repair.hpp"
 #include "support/fixtures.hpp"
 
 #include <chrono>
@@ -236,28 +236,32 @@ TEST(History, DamagedHistoriesAreReadOrRefusedButNeverMore) {
   }
 }
 
-TEST(History, AThousandMessagesAreReadAndWrittenInMilliseconds) {
+TEST(History, AThousandMessagesAreCopiedRepairedWrittenAndReadAlike) {
   MessageHistory history;
   for (int i = 0; i < 500; ++i) {
-    history.push_back(
-        ModelRequest{.parts = {ToolReturnPart{.tool_name = "shell", .content = std::string(1000, 'x')}}});
     ModelResponse response;
     response.parts = {TextPart{.content = std::string(300, 'y')},
                       ToolCallPart{.tool_name = "shell", .args = {{"command", "ls"}}, .tool_call_id = "c"}};
     history.push_back(response);
+    history.push_back(
+        ModelRequest{.parts = {ToolReturnPart{
+                         .tool_name = "shell", .content = std::string(1000, 'x'), .tool_call_id = "c"}}});
   }
   std::string text = messages_to_json(history);
   auto start = std::chrono::steady_clock::now();
   auto copy = history;
   auto copied = std::chrono::steady_clock::now();
+  copy = repair_history(std::move(copy), RepairLastResponse::keep).messages;
+  auto repaired = std::chrono::steady_clock::now();
   EXPECT_EQ(messages_to_json(copy), text);
   auto written = std::chrono::steady_clock::now();
   auto read = messages_from_json(text);
   auto end = std::chrono::steady_clock::now();
   EXPECT_EQ(read.size(), 1000U);
   auto ms = [](auto d) { return std::chrono::duration<double, std::milli>(d).count(); };
-  std::cout << "1,000 messages: copied in " << ms(copied - start) << " ms, written in "
-            << ms(written - copied) << " ms, read in " << ms(end - written) << " ms\n";
+  std::cout << "1,000 messages: copied in " << ms(copied - start) << " ms, repaired in "
+            << ms(repaired - copied) << " ms, written in " << ms(written - repaired) << " ms, read in "
+            << ms(end - written) << " ms\n";
 }
 
 }  // namespace
