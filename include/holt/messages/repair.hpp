@@ -1,5 +1,5 @@
 // Repair of a history so that providers take it: no call without result, no result without call, no
-// neighbours of one kind. Rules: docs/reference.md, "History: repair".
+// neighbours of one kind. Rules: docs/reference.md, "History".
 //
 //   auto repaired = holt::repair_history(std::move(history), holt::RepairLastResponse::repair);
 //
