@@ -64,6 +64,7 @@ void Output::set_color(ColorChoice choice) {
 }
 
 void Output::out(std::string_view bytes) {
+  std::lock_guard lock(mutex_);
   if (bytes.empty()) return;
   clear_progress();
   printed_ = true;
@@ -83,6 +84,7 @@ void Output::json(const Json& value) {
 }
 
 void Output::err(std::string_view bytes) {
+  std::lock_guard lock(mutex_);
   clear_progress();
   write_whole(STDERR_FILENO, bytes);
 }
@@ -96,6 +98,7 @@ void Output::note(std::string_view text) {
 
 void Output::progress(std::string_view text) {
   if (!err_is_terminal_) return;
+  std::lock_guard lock(mutex_);
   // One less than the width: a full last column would wrap and could not be cleared.
   std::string line(k_clear_line);
   line += printable(text.substr(0, terminal_width() - 1));
@@ -104,6 +107,7 @@ void Output::progress(std::string_view text) {
 }
 
 void Output::clear_progress() {
+  std::lock_guard lock(mutex_);
   if (!progress_shown_) return;
   progress_shown_ = false;
   write_whole(STDERR_FILENO, k_clear_line);

@@ -3,7 +3,7 @@
 
 #include "holt/base/json.hpp"
 
-#include <optional>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -42,6 +42,7 @@ class Output {
   Output();
 
  private:
+  std::recursive_mutex mutex_;
   bool printed_ = false;
   bool err_is_terminal_ = false;
   bool color_ = false;

@@ -56,7 +56,7 @@ class LsCommand : public Command {
 
   void declare(Options& options) override {
     options.flag("-a,--all", all_, "Also those that do not run");
-    options.flag("-q,--quiet", names_only_, "Names only, one a line");
+    options.flag("-q,--names", names_only_, "Names only, one a line");
     options.texts("--filter", "KEY=VALUE", filters_, "label=KEY[=VALUE], state=STATE or image=REFERENCE");
     options.flag("--no-trunc", no_trunc_, "Do not shorten long columns");
   }

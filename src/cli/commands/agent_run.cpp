@@ -1,0 +1,224 @@
+#include "cli/agent_progress.hpp"
+#include "cli/commands/commands.hpp"
+#include "cli/errors.hpp"
+#include "cli/machines.hpp"
+#include "holt/agent/agent.hpp"
+#include "holt/base/files.hpp"
+#include "holt/harness/coder.hpp"
+#include "holt/harness/smol_sandbox.hpp"
+#include "holt/workspace/errors.hpp"
+
+#include <filesystem>
+#include <iostream>
+#include <iterator>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace holt::cli {
+namespace {
+
+constexpr std::size_t k_longest_prompt = std::size_t{4} << 20;
+constexpr std::size_t k_longest_history = std::size_t{256} << 20;
+constexpr std::string_view k_default_model = "anthropic:claude-opus-5-5";
+constexpr std::string_view k_own_prefix = "pydantic-ai-";
+
+/// True for the names that SmolSandbox gives its machines; only these are taken from a history.
+bool is_sandbox_id(const std::string& name) {
+  return name.starts_with(k_own_prefix) && name.size() == k_own_prefix.size() + 32 &&
+         name.find_first_not_of("0123456789abcdef", k_own_prefix.size()) == std::string::npos;
+}
+
+/// 124 for a budget that ran out, 125 where the engine failed, else 1.
+int code_of(const Error& error) {
+  if (dynamic_cast<const RunTimedOut*>(&error) != nullptr) return k_exit_timeout;
+  if (dynamic_cast<const UsageLimitExceeded*>(&error) != nullptr) return k_exit_timeout;
+  if (dynamic_cast<const WorkspaceUnavailableError*>(&error) != nullptr) return k_exit_engine;
+  switch (error.code()) {
+    case ErrorCode::kvm_unavailable:
+    case ErrorCode::hypervisor_unavailable:
+    case ErrorCode::unsupported_platform:
+    case ErrorCode::runtime_not_installed:
+    case ErrorCode::guest_lost:
+    case ErrorCode::guest_protocol:
+    case ErrorCode::outcome_unknown:
+    case ErrorCode::storage_full:
+    case ErrorCode::not_found:
+    case ErrorCode::image_invalid:
+      return k_exit_engine;
+    default:
+      return k_exit_failed;
+  }
+}
+
+Json usage_json(const RunUsage& usage) {
+  return {{"requests", usage.requests},
+          {"toolCalls", usage.tool_calls},
+          {"inputTokens", usage.input_tokens},
+          {"outputTokens", usage.output_tokens}};
+}
+
+Json workspace_json(const RunRecord& record) {
+  auto ref = record.workspace().ref();
+  if (!ref) return nullptr;
+  return {{"provider", ref->provider}, {"id", ref->id}};
+}
+
+class AgentRunCommand : public Command {
+ public:
+  CommandInfo info() const override {
+    return {.name = "agent run",
+            .group = Group::agents,
+            .summary = "Let a model work in a machine until it has an answer",
+            .usage = "[flags] PROMPT|-",
+            .example =
+                "holt agent run --save history.json 'Write a script that prints the first 10 primes, and run "
+                "it.'"};
+  }
+
+  void declare(Options& options) override {
+    options.argument("PROMPT", prompt_, Need::required, "What to do; - reads it from standard input");
+    options.text("--model", "MODEL", model_,
+                 fmt::format("Model, PROVIDER:NAME (default {})", k_default_model));
+    options.text("--image", "IMAGE", image_, "Image of a new machine (default: the default image)");
+    options.text("--workspace", "ID|NAME|new", workspace_,
+                 "Machine to work in (default: the history's, else a new one)");
+    options.text("--history", "FILE", history_, "Go on with the messages of this file");
+    options.text("--save", "FILE", save_, "Write all messages there, also after a failure");
+    options.flag("--events", events_, "Print each event as one line of JSON, the result last");
+    options.number("--max-requests", "N", max_requests_,
+                   "Requests to the model (default 50); more end with 124");
+    options.duration("--timeout", timeout_, "End the run after so long (exit code 124)");
+    options.later_flag("--allow-internet-access", "a network in the machine");
+    options.later_value("--tools", "choosing tools");
+    options.later_value("--max-tokens", "a budget of tokens");
+    options.later_value("-f,--file", "a Holtfile");
+  }
+
+  Outcome run(Session& session) override {
+    if (events_ && session.globals.json) throw usage_error("--events and --json exclude each other");
+    auto prompt = read_prompt();
+    auto history = read_history();
+    check_save();
+    if (auto verdict = cached_accelerator(session.host())) session.warn_of(verdict->accelerator);
+    AgentProgress progress(session);
+    try {
+      Agent agent(model_.value_or(std::string(k_default_model)),
+                  {.capabilities = {sandbox(session), Coder()}});
+      auto result = agent.run_sync(prompt, run_options(session, progress, std::move(history)));
+      session.output.clear_progress();
+      print(session, result);
+    } catch (const Error& error) {
+      throw CodedError(error, code_of(error));
+    }
+    return ToolExit{};
+  }
+
+ private:
+  std::string read_prompt() const {
+    if (*prompt_ != "-") {
+      if (prompt_->empty()) throw usage_error("the prompt is empty");
+      return *prompt_;
+    }
+    std::string text(std::istreambuf_iterator<char>(std::cin), {});
+    if (text.empty()) throw usage_error("there is no prompt on standard input");
+    if (text.size() > k_longest_prompt) throw usage_error("the prompt is longer than 4 MiB");
+    return text;
+  }
+
+  MessageHistory read_history() const {
+    if (!history_) return {};
+    try {
+      return messages_from_json(read_file(*history_, k_longest_history));
+    } catch (const Error& error) {
+      throw Error(
+          error.code(), fmt::format("--history {}: {}", printable(*history_, 200), error.what()),
+          {.hint =
+               "It must be a file that 'holt agent run --save' has written, or a history of Pydantic AI."});
+    }
+  }
+
+  /// A folder that is missing is noticed before the model is paid for.
+  void check_save() const {
+    if (!save_) return;
+    auto folder = std::filesystem::absolute(*save_).parent_path();
+    std::error_code ignored;
+    if (save_->empty() || !std::filesystem::is_directory(folder, ignored)) {
+      throw usage_error(fmt::format("--save: there is no folder {}", printable(folder.string(), 200)));
+    }
+  }
+
+  SmolSandboxOptions sandbox_options(Session& session) const {
+    return {.image = image_, .host = session.host(), .on_progress = session.start_options().on_progress};
+  }
+  SmolSandbox sandbox(Session& session) const { return SmolSandbox(sandbox_options(session)); }
+
+  WorkspaceChoice workspace_choice(Session& session) const {
+    if (!workspace_) return {};
+    if (*workspace_ == "new") return new_workspace;
+    if (is_sandbox_id(*workspace_)) return WorkspaceRef{.provider = "smol", .id = *workspace_};
+    // A machine that the user names may be any; only histories are held to the sandbox's own names.
+    SmolSandboxBackendOptions options;
+    static_cast<SmolSandboxOptions&>(options) = sandbox_options(session);
+    options.ref = WorkspaceRef{.provider = "smol", .id = find_machine(session, *workspace_).name()};
+    return std::make_shared<SmolSandboxBackend>(std::move(options));
+  }
+
+  RunOptions run_options(Session& session, AgentProgress& progress, MessageHistory history) const {
+    RunOptions options;
+    options.message_history = std::move(history);
+    options.workspace = workspace_choice(session);
+    options.cancellation_token = session.interrupts.token();
+    if (max_requests_) options.usage_limits.request_limit = *max_requests_;
+    if (timeout_) options.timeout = std::chrono::duration<double>(*timeout_);
+    options.event_stream_handler = [&session, &progress, this](const RunContext&, const AgentEvent& event) {
+      if (events_) {
+        session.output.json(event_to_json(event));
+      } else {
+        progress.show(event);
+      }
+    };
+    if (save_) {
+      options.on_end = [this](const RunRecord& record) {
+        if (!record.all_messages().empty()) write_file_atomically(*save_, record.all_messages_json() + "\n");
+      };
+    }
+    return options;
+  }
+
+  void print(Session& session, const RunResult<>& result) const {
+    if (events_) {
+      session.output.json({{"event_kind", "agent_run_result"},
+                           {"output", result.output()},
+                           {"usage", usage_json(result.usage())},
+                           {"workspace", workspace_json(result)}});
+    } else if (session.globals.json) {
+      session.output.json({{"output", result.output()},
+                           {"usage", usage_json(result.usage())},
+                           {"workspace", workspace_json(result)},
+                           {"messages", messages_to_json_value(result.all_messages())}});
+    } else {
+      session.output.line(result.output());
+      if (auto ref = result.workspace().ref()) session.note(fmt::format("workspace {}", ref->id));
+    }
+  }
+
+  std::optional<std::string> prompt_;
+  std::optional<std::string> model_;
+  std::optional<std::string> image_;
+  std::optional<std::string> workspace_;
+  std::optional<std::string> history_;
+  std::optional<std::string> save_;
+  bool events_ = false;
+  std::optional<unsigned> max_requests_;
+  std::optional<Duration> timeout_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_agent_run() {
+  return std::make_unique<AgentRunCommand>();
+}
+
+}  // namespace holt::cli
