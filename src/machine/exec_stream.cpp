@@ -44,8 +44,7 @@ ExecResult result_of(const std::string& payload) {
 }
 
 ExecRequest request_of(const Command& command, const ExecOptions& options, std::uint64_t output_limit) {
-  if (command.argv.empty() && !command.script)
-    throw InvalidArgument("There is no command: argv is empty");
+  if (command.argv.empty() && !command.script) throw InvalidArgument("There is no command: argv is empty");
   if (!command.argv.empty() && command.argv.front().empty())
     throw InvalidArgument("The command's name is empty");
   if (options.timeout && *options.timeout <= Duration::zero())

@@ -24,7 +24,7 @@ enum class Ownership { independent, owned };
 struct Launch {
   TemplateShape shape = {};
   std::optional<Template> start_from = std::nullopt;  ///< nothing: cold boot
-  std::filesystem::path machines = {};                     ///< root of MachineFolders
+  std::filesystem::path machines = {};                ///< root of MachineFolders
   std::map<std::string, std::string> env = {};
   Ownership ownership = Ownership::independent;
 };
@@ -38,7 +38,7 @@ struct StartReport {
   ErrorCode code = ErrorCode::internal;
   std::string message = {};
   std::string hint = {};
-  std::string console = {};        ///< last lines, for a failure
+  std::string console = {};   ///< last lines, for a failure
   bool template_bad = false;  ///< the template did not start a machine: build it anew
 };
 std::string encode_report(const StartReport& report);

@@ -27,8 +27,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Behind the monitor's own 30 s for all attempts of a start.
-constexpr auto k_start_deadline = 35s;
+// Behind the monitor's own 30 s for all attempts of a start, and 20 s for its turn on a busy host.
+constexpr auto k_start_deadline = 55s;
 constexpr auto k_template_deadline = 90s;
 constexpr auto k_stop_margin = 10s;
 constexpr auto k_remove_deadline = 10s;
@@ -134,6 +134,16 @@ Error start_failure(const MachineFolder& folder, const StartReport& report) {
   return {report.code, report.message, {.subject = name_of(folder), .hint = report.hint, .causes = causes}};
 }
 
+/// Makes sure that nothing of a start that failed lives on.
+void await_end(const MachineFolder& folder) {
+  try {
+    end_by_force(folder, Deadline::after(k_remove_deadline));
+  } catch (const Error& e) {
+    // An ephemeral machine has removed itself.
+    if (e.code() != ErrorCode::not_found) throw;
+  }
+}
+
 }  // namespace
 
 FileLock lock_folder(const MachineFolder& folder, Deadline deadline,
@@ -210,7 +220,7 @@ Fd launch_machine(const MachineFolder& folder, FileLock lock, const Launch& laun
     report = decode_report(read_report(here, folder, deadline, options.call.cancel));
     process.wait(deadline);
   } catch (const Error&) {
-    end_by_force(folder, Deadline::after(k_remove_deadline));
+    await_end(folder);
     throw;
   }
   if (report.template_bad) {
@@ -219,8 +229,9 @@ Fd launch_machine(const MachineFolder& folder, FileLock lock, const Launch& laun
     TemplateStore(host.directories.cache / "templates").discard(launch.shape);
   }
   if (report.started) return std::move(here);
-  end_by_force(folder, Deadline::after(k_remove_deadline));
-  throw start_failure(folder, report);
+  auto failure = start_failure(folder, report);
+  await_end(folder);
+  throw failure;
 }
 
 void start_machine(const MachineFolder& folder, const StartOptions& options, const HostConfig& host) {

@@ -78,7 +78,7 @@ monitor::Ending live(const Launch& launch, const MachineRecord& record, const Ma
                            .message = e.what() + causes,
                            .hint = e.hint(),
                            .console = last_lines_of(folder.console_log()),
-                           .template_bad = launch.start_from.has_value()});
+                           .template_bad = false});
     return {MachineState::failed, MachineFailure{.code = e.code(), .message = e.what(), .at = wall_now()}};
   }
   status.state = MachineState::running;

@@ -174,6 +174,8 @@ void Monitor::stop(std::uint32_t grace_ms, StopAnswer answer) {
   relay_->refuse_requests(Error(ErrorCode::invalid_state,
                                 fmt::format("The machine {} is stopping", record_.config.name),
                                 {.subject = record_.config.name, .retryable = true}));
+  // The guest program ends its commands now; how they end then says nothing about what they were asked to do.
+  relay_->interrupt_streams(stopped_error(record_.config.name));
   relay_->ask(ShutdownRequest{.grace_ms = grace_ms}, [this](const std::expected<std::string, Error>& reply) {
     if (!reply)
       logger("monitor")->warn("{} did not flush its disk: {}", record_.config.name, reply.error().what());

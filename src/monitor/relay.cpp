@@ -85,16 +85,21 @@ void Relay::refuse_requests(const Error& reason) {
   refusal_ = reason;
 }
 
-void Relay::end_streams(const Error& reason) {
-  refuse_requests(reason);
+void Relay::interrupt_streams(const Error& reason) {
   auto failure = encode(failure_of(reason));
   for (auto& [id, client] : clients_) {
     for (auto [client_stream, guest_stream] : client.streams) {
       client.socket->send({.type = FrameType::failure, .stream = client_stream}, failure);
+      if (auto route = routes_.find(guest_stream); route != routes_.end()) route->second.client = 0;
     }
     client.streams.clear();
-    client.socket->close_when_sent();
   }
+}
+
+void Relay::end_streams(const Error& reason) {
+  refuse_requests(reason);
+  interrupt_streams(reason);
+  for (auto& [id, client] : clients_) client.socket->close_when_sent();
   auto routes = std::exchange(routes_, {});
   for (auto& [stream, route] : routes) {
     if (route.answer) route.answer(std::unexpected(reason));

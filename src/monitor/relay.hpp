@@ -51,6 +51,8 @@ class Relay {
 
   /// From now on requests of clients are refused with this error; running ones go on.
   void refuse_requests(const Error& reason);
+  /// Ends the streams of all clients with this failure; what the guest still says on them is dropped.
+  void interrupt_streams(const Error& reason);
   /// Ends every stream with this failure and lets the clients go once they have it.
   void end_streams(const Error& reason);
   /// Bytes that clients have still to take.

@@ -5,6 +5,7 @@
 #include "holt/base/log.hpp"
 #include "holt/machine/names.hpp"
 #include "holt/protocol/messages.hpp"
+#include "monitor/start_slots.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -135,6 +136,7 @@ class Attempt {
 bool may_pass(const Error& e) {
   switch (e.code()) {
     case ErrorCode::timeout:
+    case ErrorCode::not_found:  // another process threw the template away
     case ErrorCode::guest_lost:
     case ErrorCode::guest_protocol:
     case ErrorCode::hypervisor_unavailable:
@@ -148,9 +150,11 @@ bool may_pass(const Error& e) {
 
 StartedMachine start_machine(const Launch& launch, const MachineRecord& record, const MachineFolder& folder,
                              const std::function<void(pid_t)>& on_vmm) {
+  auto slot = take_start_slot(launch.machines.parent_path() / "start-slots");
   Attempt attempt(launch, record, folder, on_vmm);
   const auto all = Deadline::after(k_all_deadline);
   std::vector<std::string> failures;
+  bool template_refused = false;
   auto note = [&](const char* what, const Error& e) {
     logger("monitor")->warn("{} of {} failed: {}", what, record.config.name, e.what());
     failures.push_back(fmt::format("{}: {}", what, e.what()));
@@ -160,13 +164,15 @@ StartedMachine start_machine(const Launch& launch, const MachineRecord& record, 
     try {
       return attempt.restore(Deadline::after(k_restore_deadline).earlier(all));
     } catch (const Error& e) {
+      // Slowness is the host's and says nothing about the template.
+      template_refused = e.code() != ErrorCode::timeout;
       note("A restore", e);
     }
   }
   for (int i = 0; i < 2 && !all.passed(); i++) {
     try {
       auto started = attempt.boot(Deadline::after(k_cold_deadline).earlier(all));
-      started.template_bad = launch.start_from.has_value();
+      started.template_bad = template_refused;
       return started;
     } catch (const Error& e) {
       note("A cold boot", e);

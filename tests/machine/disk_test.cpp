@@ -1,14 +1,14 @@
-#include "machine/qcow2.hpp"
-
 #include "holt/base/error.hpp"
 #include "holt/base/files.hpp"
 #include "holt/base/process.hpp"
+#include "machine/qcow2.hpp"
 #include "machine/sparse_file.hpp"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <gtest/gtest.h>
 
 namespace holt::machine {
 namespace {
@@ -34,7 +34,8 @@ TEST(Qcow2, AnOverlayOfAnySizeIsWhatQemuImgCallsClean) {
     create_overlay(overlay, gib << 30, dir.path() / "base", BackingFormat::raw);
     auto check = run_process({.argv = {"/usr/bin/qemu-img", "check", "-f", "qcow2", overlay.string()}}, {});
     EXPECT_EQ(check.status.exit_code, 0) << check.out << check.err;
-    auto info = run_process({.argv = {"/usr/bin/qemu-img", "info", "-f", "qcow2", "--output=json", overlay.string()}}, {});
+    auto info = run_process(
+        {.argv = {"/usr/bin/qemu-img", "info", "-f", "qcow2", "--output=json", overlay.string()}}, {});
     EXPECT_NE(info.out.find(std::to_string(gib << 30)), std::string::npos) << info.out;
     EXPECT_NE(info.out.find("\"backing-filename-format\": \"raw\""), std::string::npos) << info.out;
     EXPECT_LT(blocks(overlay), 1u << 20) << "an empty overlay should be small";

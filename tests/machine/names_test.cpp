@@ -9,14 +9,16 @@ namespace holt {
 namespace {
 
 TEST(MachineNames, TheRuleTakesWhatItSays) {
-  for (const auto* name : {"a", "7", "A-b_c", "con", "pydantic-ai-0123456789abcdef0123456789abcdef", "a_", "a-_-b"}) {
+  for (const auto* name :
+       {"a", "7", "A-b_c", "con", "pydantic-ai-0123456789abcdef0123456789abcdef", "a_", "a-_-b"}) {
     EXPECT_TRUE(is_machine_name(name)) << name;
   }
   EXPECT_TRUE(is_machine_name(std::string(128, 'x')));
 }
 
 TEST(MachineNames, TheRuleRefusesTheRest) {
-  for (const std::string name : {"", ".", "..", "a/b", "-x", "_x", "a--b", "a-", "ä", "a b", "a\n", "a.b", "--help"}) {
+  for (const std::string name :
+       {"", ".", "..", "a/b", "-x", "_x", "a--b", "a-", "ä", "a b", "a\n", "a.b", "--help"}) {
     EXPECT_FALSE(is_machine_name(name)) << name;
   }
   EXPECT_FALSE(is_machine_name(std::string(129, 'x')));

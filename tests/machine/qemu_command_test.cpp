@@ -1,6 +1,7 @@
 #include "machine/qemu_command.hpp"
 
 #include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

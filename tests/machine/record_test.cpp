@@ -4,9 +4,10 @@
 #include "machine/host_facts.hpp"
 #include "machine/launch.hpp"
 
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <thread>
+
+#include <gtest/gtest.h>
 
 namespace holt::machine {
 namespace {
@@ -80,11 +81,13 @@ TEST(MachineRecord, ANewerVersionIsRefusedWithASentence) {
 }
 
 TEST(MachineStatus, IsReadAsItWasWritten) {
-  MachineStatus status{.state = MachineState::failed,
-                       .failure = MachineFailure{.code = ErrorCode::guest_lost, .message = "x", .at = wall_now(), .signal = 11},
-                       .vmm = ProcessIdentity{.pid = 17, .start_ticks = 4711},
-                       .host_boot_id = "boot",
-                       .boot_time = 120ms};
+  MachineStatus status{
+      .state = MachineState::failed,
+      .failure =
+          MachineFailure{.code = ErrorCode::guest_lost, .message = "x", .at = wall_now(), .signal = 11},
+      .vmm = ProcessIdentity{.pid = 17, .start_ticks = 4711},
+      .host_boot_id = "boot",
+      .boot_time = 120ms};
   auto again = decode_status(encode_status(status));
   EXPECT_EQ(again.state, MachineState::failed);
   EXPECT_EQ(again.failure->signal, 11);
@@ -182,7 +185,9 @@ TEST_F(Folders, SweepTakesLeftOversAndLeavesWhatIsBeingMade) {
 }
 
 TEST_F(Folders, AMachineWhoseMonitorIsGoneIsSeenAsFailed) {
-  { auto lock = publish("dev"); }
+  {
+    auto lock = publish("dev");
+  }
   auto folder = folders.of("dev");
   folder.write_status({.state = MachineState::running, .host_boot_id = host_boot_id()});
   auto observed = observe(folder);
@@ -192,22 +197,25 @@ TEST_F(Folders, AMachineWhoseMonitorIsGoneIsSeenAsFailed) {
 }
 
 TEST_F(Folders, AHostThatRestartedIsTheReasonThen) {
-  { auto lock = publish("dev"); }
+  {
+    auto lock = publish("dev");
+  }
   folders.of("dev").write_status({.state = MachineState::running, .host_boot_id = "another boot"});
   EXPECT_NE(observe(folders.of("dev")).status.failure->message.find("restarted"), std::string::npos);
 }
 
 TEST(Launch, IsReadAsItWasWritten) {
-  Launch launch{.shape = {.vmm = {.path = "/q", .version = "v", .guard = TemplateGuard::rom_off},
-                          .shim = "/s",
-                          .boot = {.kernel = "/k", .kernel_sha256 = "1", .initramfs = "/i", .initramfs_sha256 = "2"},
-                          .cpus = 5,
-                          .memory_mb = 333,
-                          .tsc_khz = 99},
-                .start_from = Template{"/t"},
-                .machines = "/m",
-                .env = {{"A", "b"}},
-                .ownership = Ownership::owned};
+  Launch launch{
+      .shape = {.vmm = {.path = "/q", .version = "v", .guard = TemplateGuard::rom_off},
+                .shim = "/s",
+                .boot = {.kernel = "/k", .kernel_sha256 = "1", .initramfs = "/i", .initramfs_sha256 = "2"},
+                .cpus = 5,
+                .memory_mb = 333,
+                .tsc_khz = 99},
+      .start_from = Template{"/t"},
+      .machines = "/m",
+      .env = {{"A", "b"}},
+      .ownership = Ownership::owned};
   auto again = decode_launch(encode_launch(launch));
   EXPECT_EQ(again.shape.key(), launch.shape.key());
   EXPECT_EQ(again.start_from->folder, "/t");
@@ -223,7 +231,8 @@ TEST(Launch, AReportThatNeverCameIsAFailedStart) {
 }
 
 TEST(TemplateKey, ChangesWithEveryInput) {
-  TemplateShape shape{.vmm = {.path = "/q", .version = "v"}, .boot = {.kernel_sha256 = "1", .initramfs_sha256 = "2"}};
+  TemplateShape shape{.vmm = {.path = "/q", .version = "v"},
+                      .boot = {.kernel_sha256 = "1", .initramfs_sha256 = "2"}};
   std::set<std::string> keys{shape.key()};
   auto expect_new = [&](TemplateShape changed) { EXPECT_TRUE(keys.insert(changed.key()).second); };
   auto other = shape;

@@ -1,7 +1,6 @@
-#include "machine_vm/vm_fixture.hpp"
-
 #include "holt/base/encoding.hpp"
 #include "holt/base/ids.hpp"
+#include "machine_vm/vm_fixture.hpp"
 
 #include <poll.h>
 #include <sys/stat.h>
@@ -105,8 +104,10 @@ TEST_F(Commands, KillEndsAWaitingReaderAndTheWholeTree) {
   ASSERT_EQ(stream.next()->data, "up\n");
   std::jthread killer([&] { stream.kill(); });
   EXPECT_FALSE(stream.next({.deadline = Deadline::after(5s)}));
-  EXPECT_TRUE(eventually([&] { return m->exec_shell("pgrep -c sleep || true").out == "0\n" ||
-                                      m->exec_shell("cat /proc/[0-9]*/comm | grep -c '^sleep$' || true").out == "0\n"; }));
+  EXPECT_TRUE(eventually([&] {
+    return m->exec_shell("pgrep -c sleep || true").out == "0\n" ||
+           m->exec_shell("cat /proc/[0-9]*/comm | grep -c '^sleep$' || true").out == "0\n";
+  }));
 }
 
 TEST_F(Commands, CancellingExecThrowsAtOnceAndKillsTheCommand) {
@@ -120,7 +121,8 @@ TEST_F(Commands, CancellingExecThrowsAtOnceAndKillsTheCommand) {
 TEST_F(Commands, AStalledReaderStopsNobodyElse) {
   auto stalled = m->exec_shell_stream("yes");
   ASSERT_TRUE(stalled.next());
-  for (int i = 0; i < 5; i++) EXPECT_EQ(m->exec({"echo", "hi"}, {.deadline = Deadline::after(10s)}).out, "hi\n");
+  for (int i = 0; i < 5; i++)
+    EXPECT_EQ(m->exec({"echo", "hi"}, {.deadline = Deadline::after(10s)}).out, "hi\n");
 }
 
 TEST_F(Commands, ManyAtOnceAllGetTheirOwnOutput) {
@@ -199,7 +201,8 @@ TEST_F(Files, TreesTravelBothWays) {
   TempDir dir;
   auto in = dir.path() / "in";
   std::filesystem::create_directories(in / "sub/deep");
-  for (int i = 0; i < 300; i++) write_file_atomically(in / "sub" / ("f" + std::to_string(i)), std::to_string(i));
+  for (int i = 0; i < 300; i++)
+    write_file_atomically(in / "sub" / ("f" + std::to_string(i)), std::to_string(i));
   write_file_atomically(in / "sub/deep/run", "#!/bin/sh\n", {.mode = 0755});
   write_file_atomically(in / "big", std::string(3 << 20, 'b'));
   std::filesystem::create_symlink("../big", in / "sub/link");
@@ -230,7 +233,9 @@ TEST_F(Files, ASingleFileTravelsUnderTheNameGiven) {
 
 TEST_F(Files, ACopyOutOfSpecialFilesSkipsThemAndDropsSetuid) {
   TempDir dir;
-  m->exec_shell("mkdir /root/d; cd /root/d; mkfifo c; mknod d c 1 3; cp /bin/true f; chmod 4755 f; ln -s /etc/passwd a");
+  m->exec_shell(
+      "mkdir /root/d; cd /root/d; mkfifo c; mknod d c 1 3; cp /bin/true f; chmod 4755 f; ln -s /etc/passwd "
+      "a");
   auto got = m->copy_out("/root/d", dir.path() / "out", {.call = {.deadline = Deadline::after(20s)}});
   EXPECT_EQ(got.skipped, 2u);
   struct stat info{};

@@ -9,7 +9,9 @@ namespace {
 
 class Crash : public MachineTest {
  protected:
-  machine::MachineFolder folder(const std::string& name) { return machine::MachineFolders(host.directories).of(name); }
+  machine::MachineFolder folder(const std::string& name) {
+    return machine::MachineFolders(host.directories).of(name);
+  }
 
   /// Runs `body` in a process of its own.
   static pid_t in_child(const std::function<void()>& body) {
@@ -44,9 +46,12 @@ class Crash : public MachineTest {
 
   using Moment = std::pair<const char*, std::function<bool()>>;
   std::vector<Moment> moments_of_start(const std::string& name) {
-    auto status = [this, name] { return folder(name).exists() ? folder(name).read_status() : machine::MachineStatus{}; };
+    auto status = [this, name] {
+      return folder(name).exists() ? folder(name).read_status() : machine::MachineStatus{};
+    };
     return {
-        {"something is staged", [this] {
+        {"something is staged",
+         [this] {
            std::error_code error;
            auto root = machine::MachineFolders(host.directories).root();
            return std::filesystem::directory_iterator(root, error) != std::filesystem::directory_iterator();
@@ -60,7 +65,9 @@ class Crash : public MachineTest {
 };
 
 TEST_F(Crash, TheClientIsKilledWhileItCreatesAPersistentMachine) {
-  { auto warm = create({.lifetime = Lifetime::ephemeral}); }
+  {
+    auto warm = create({.lifetime = Lifetime::ephemeral});
+  }
   for (const auto& [what, moment] : moments_of_start("victim")) {
     SCOPED_TRACE(what);
     pid_t child = in_child([&] {
@@ -72,14 +79,17 @@ TEST_F(Crash, TheClientIsKilledWhileItCreatesAPersistentMachine) {
     // The monitor finishes what the client began.
     EXPECT_TRUE(eventually([&] {
       auto infos = Machine::list_all(host);
-      return std::ranges::none_of(infos, [](const MachineInfo& info) { return info.state == MachineState::starting; });
+      return std::ranges::none_of(
+          infos, [](const MachineInfo& info) { return info.state == MachineState::starting; });
     }));
     expect_usable("victim");
   }
 }
 
 TEST_F(Crash, TheOwnerIsKilledAndItsEphemeralMachineGoes) {
-  { auto warm = create({.lifetime = Lifetime::ephemeral}); }
+  {
+    auto warm = create({.lifetime = Lifetime::ephemeral});
+  }
   for (const auto& [what, moment] : moments_of_start("victim")) {
     SCOPED_TRACE(what);
     pid_t child = in_child([&] {
@@ -181,7 +191,8 @@ TEST_F(Crash, AProcessIsKilledWhileAMachineStops) {
 
 TEST_F(Crash, AGuestThatEndsItselfIsFailedWithTheReason) {
   Removed m(create());
-  auto code = code_of([&] { m->exec_shell("echo b > /proc/sysrq-trigger; sleep 100", {.deadline = Deadline::after(20s)}); });
+  auto code = code_of(
+      [&] { m->exec_shell("echo b > /proc/sysrq-trigger; sleep 100", {.deadline = Deadline::after(20s)}); });
   EXPECT_EQ(code, ErrorCode::outcome_unknown);
   EXPECT_TRUE(eventually([&] { return m->state() == MachineState::failed; }));
   EXPECT_NE(m->info().reason->message.find("guest"), std::string::npos) << m->info().reason->message;
@@ -200,7 +211,8 @@ TEST_F(Crash, AFrozenVmmIsShownRemovedAndHoldsNobodyUp) {
     EXPECT_EQ(info.state, MachineState::running) << info.name;
     EXPECT_FALSE(info.responsive) << info.name;
   }
-  EXPECT_EQ(code_of([&] { machines[0].exec({"true"}, {.deadline = Deadline::after(500ms)}); }), ErrorCode::timeout);
+  EXPECT_EQ(code_of([&] { machines[0].exec({"true"}, {.deadline = Deadline::after(500ms)}); }),
+            ErrorCode::timeout);
   for (auto& m : machines) m.remove({.mode = RemoveMode::force});
 }
 
@@ -217,7 +229,9 @@ TEST_F(Crash, ARecycledPidIsNeverSignalled) {
 }
 
 TEST_F(Crash, DamagedRecordsAreNamedAndRemovable) {
-  { Removed good(Machine::define({.name = "good"}, host)); }
+  {
+    Removed good(Machine::define({.name = "good"}, host));
+  }
   auto root = machine::MachineFolders(host.directories).root();
   std::filesystem::create_directories(root / "empty");
   std::filesystem::create_directories(root / "binary");

@@ -1,15 +1,14 @@
-#include "machine_vm/vm_fixture.hpp"
-
 #include "holt/machine/availability.hpp"
 #include "machine/host_facts.hpp"
 #include "machine/sparse_file.hpp"
+#include "machine_vm/vm_fixture.hpp"
 
+#include <arpa/inet.h>
 #include <csignal>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <set>
 #include <sys/socket.h>
-#include <netinet/in.h>
-#include <arpa/inet.h>
-#include <ifaddrs.h>
 
 namespace holt::test {
 namespace {
@@ -41,8 +40,11 @@ TEST_F(Life, StopOfAStoppedMachineAndStartOfARunningOneAreQuiet) {
 }
 
 TEST_F(Life, ADefinedMachineIsCreatedUntilItIsStarted) {
-  Removed m(Machine::define({.name = "later", .env = {{"COLOUR", "blue"}}, .working_dir = "/workspace",
-                             .make_dirs = {"/workspace"}}, host));
+  Removed m(Machine::define({.name = "later",
+                             .env = {{"COLOUR", "blue"}},
+                             .working_dir = "/workspace",
+                             .make_dirs = {"/workspace"}},
+                            host));
   EXPECT_EQ(m->state(), MachineState::created);
   auto again = Machine::connect("later", {}, host);
   EXPECT_EQ(again.exec_shell("echo $COLOUR; pwd; hostname").out, "blue\n/workspace\nlater\n");
@@ -57,7 +59,8 @@ TEST_F(Life, AnEphemeralMachineEndsWithItsLastHandle) {
     auto copy = m;
     EXPECT_EQ(copy.exec({"true"}).shell_code(), 0);
   }
-  EXPECT_TRUE(eventually([&] { return code_of([&] { Machine::open(name, host); }) == ErrorCode::not_found; }, 5s));
+  EXPECT_TRUE(
+      eventually([&] { return code_of([&] { Machine::open(name, host); }) == ErrorCode::not_found; }, 5s));
 }
 
 TEST_F(Life, ATakenNameIsAConflictAndLeavesTheFirstAlone) {
@@ -108,7 +111,8 @@ TEST_F(Life, TheHostsEnvironmentAndFilesAreNotInTheMachine) {
   ::setenv("HOLT_TEST_SECRET", "s3cret", 1);
   Removed m(create());
   ::unsetenv("HOLT_TEST_SECRET");
-  auto everything = m->exec_shell("env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'; cat /proc/cmdline").out;
+  auto everything =
+      m->exec_shell("env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'; cat /proc/cmdline").out;
   EXPECT_EQ(everything.find("s3cret"), std::string::npos);
   EXPECT_EQ(everything.find("HOLT_TEST_SECRET"), std::string::npos);
   EXPECT_FALSE(m->exists(state.path().string()));
@@ -147,7 +151,9 @@ for host in sys.argv[2].split():
     c = socket.socket(); c.settimeout(0.5)
     try: c.connect((host, port)); print('REACHED', host)
     except OSError as e: print(host, e)
-)", std::to_string(ntohs(any.sin_port)), targets}, {.timeout = 60s});
+)",
+                         std::to_string(ntohs(any.sin_port)), targets},
+                        {.timeout = 60s});
   EXPECT_EQ(result.out.find("REACHED"), std::string::npos) << result.out << result.err;
   EXPECT_NE(result.out.find("10.0.2.2"), std::string::npos) << result.out << result.err;
   ::fcntl(listener.get(), F_SETFL, O_NONBLOCK);
@@ -156,8 +162,10 @@ for host in sys.argv[2].split():
 
 TEST_F(Life, ClonesOfOneTemplateDifferFromTheFirstInstruction) {
   const std::string script =
-      "import os,ctypes; print(os.urandom(16).hex()); print(open('/proc/sys/kernel/random/uuid').read().strip());"
-      "print(open('/proc/sys/kernel/random/boot_id').read().strip()); print(open('/etc/machine-id').read().strip());"
+      "import os,ctypes; print(os.urandom(16).hex()); "
+      "print(open('/proc/sys/kernel/random/uuid').read().strip());"
+      "print(open('/proc/sys/kernel/random/boot_id').read().strip()); "
+      "print(open('/etc/machine-id').read().strip());"
       "print(os.uname().nodename); l=ctypes.CDLL(None); l.getauxval.restype=ctypes.c_ulong;"
       "print(ctypes.string_at(l.getauxval(25),16).hex())";
   std::set<std::string> lines;
@@ -185,7 +193,9 @@ TEST_F(Life, TheGuestsClockIsTheHosts) {
 
 TEST_F(Life, MachinesNeverChangeTheirTemplateOrImage) {
   auto templates = host.directories.cache / "templates";
-  { auto m = create({.lifetime = Lifetime::ephemeral}); }
+  {
+    auto m = create({.lifetime = Lifetime::ephemeral});
+  }
   std::map<std::string, std::string> before;
   auto digest_all = [&] {
     std::map<std::string, std::string> found;
@@ -200,7 +210,9 @@ TEST_F(Life, MachinesNeverChangeTheirTemplateOrImage) {
   before = digest_all();
   {
     auto m = create({.lifetime = Lifetime::ephemeral});
-    m.exec_shell("head -c 200000000 /dev/zero | tr '\\0' x > /dev/shm/fill; rm /dev/shm/fill; rm -rf /usr/share; sync");
+    m.exec_shell(
+        "head -c 200000000 /dev/zero | tr '\\0' x > /dev/shm/fill; rm /dev/shm/fill; rm -rf /usr/share; "
+        "sync");
   }
   EXPECT_EQ(before, digest_all());
 }
@@ -213,7 +225,8 @@ TEST_F(Life, AnEphemeralMachinesSecretsReachNoDisk) {
     auto text = read_file(entry.path(), std::size_t{64} << 20);
     EXPECT_EQ(text.find("k-31415926535"), std::string::npos) << entry.path();
   }
-  for (const auto& line : processes_naming(state.path().string())) EXPECT_EQ(line.find("k-3141"), std::string::npos);
+  for (const auto& line : processes_naming(state.path().string()))
+    EXPECT_EQ(line.find("k-3141"), std::string::npos);
 }
 
 TEST_F(Life, TwentyMachinesAtOnceAllWorkAndGo) {

@@ -1,4 +1,5 @@
-// Real machines for tests: each test has a state directory of its own and leaves no process and no file behind.
+// Real machines for tests: each test has a state directory of its own and leaves no process and no file
+// behind.
 #pragma once
 
 #include "holt/base/files.hpp"
@@ -10,10 +11,11 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <gtest/gtest.h>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace holt::test {
 
@@ -52,7 +54,8 @@ class MachineTest : public ::testing::Test {
   void SetUp() override {
     if (std::getenv("HOLT_HOME") == nullptr) GTEST_SKIP() << "HOLT_HOME is not set: run scripts/test";
     host = HostConfig::from_environment();
-    if (!image::EngineFiles::find(host.directories)) GTEST_SKIP() << "no engine in HOLT_HOME: run scripts/setup";
+    if (!image::EngineFiles::find(host.directories))
+      GTEST_SKIP() << "no engine in HOLT_HOME: run scripts/setup";
     if (!image::Store(host.directories).find(image::k_default_image)) {
       GTEST_SKIP() << "no default image in HOLT_HOME: run scripts/setup";
     }
@@ -69,7 +72,9 @@ class MachineTest : public ::testing::Test {
   }
 
   Machine create(MachineConfig config = {}) { return Machine::create(config, {}, host); }
-  machine::MachineFolder folder_of(const Machine& m) { return machine::MachineFolders(host.directories).of(m.name()); }
+  machine::MachineFolder folder_of(const Machine& m) {
+    return machine::MachineFolders(host.directories).of(m.name());
+  }
   machine::MachineStatus status_of(const std::string& name) {
     return machine::MachineFolders(host.directories).of(name).read_status();
   }

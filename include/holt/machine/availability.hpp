@@ -28,7 +28,7 @@ Availability local_availability(const HostConfig& host) noexcept;
 /// What is known of KVM on this host.
 struct AcceleratorVerdict {
   Accelerator accelerator = Accelerator::tcg;  ///< the best that works
-  std::string detail = {};                          ///< why not KVM, or how it was proved
+  std::string detail = {};                     ///< why not KVM, or how it was proved
 };
 
 /// The remembered verdict; nothing when no boot has been tried with this kernel, VMM and /dev/kvm.

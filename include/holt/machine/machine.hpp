@@ -35,7 +35,8 @@ struct StartProgress {
 
 struct StartOptions {
   std::function<void(const StartProgress&)> on_progress = {};
-  CallOptions call = {};  ///< default deadline: 30 s for the boot; building a template comes on top, 90 s
+  CallOptions call = {};  ///< default deadline: 30 s for the boot, after at most 20 s of waiting for its turn
+                          ///< on a busy host; building a template comes on top, 90 s
 };
 
 struct StopOptions {
