@@ -89,12 +89,28 @@ std::uint64_t Cgroup::oom_kills() const {
   return value_of(read_small(directory_.get(), "memory.events"), "oom_kill");
 }
 
-bool Cgroup::remove() const {
-  return ::rmdir(path_.c_str()) == 0 || errno == ENOENT;
+void Cgroup::remove() const {
+  ::rmdir(path_.c_str());
 }
 
-std::optional<Cgroup> CgroupTree::make() {
+void CgroupTree::give_back(Cgroup group) {
+  constexpr std::size_t k_max_idle = 8;
+  if (idle_.size() < k_max_idle) {
+    idle_.push_back(std::move(group));
+  } else {
+    group.remove();
+  }
+}
+
+std::optional<Cgroup> CgroupTree::take() {
   if (folder_.empty()) return std::nullopt;
+  while (!idle_.empty()) {
+    auto group = std::move(idle_.back());
+    idle_.pop_back();
+    // Root in the machine may have moved a process into it.
+    if (group.empty()) return group;
+    group.remove();
+  }
   auto path = folder_ + "/" + std::to_string(next_++);
   if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return std::nullopt;
   Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -6,10 +6,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace holt::guest {
 
-/// One command's group. Its end of life removes it if it is empty; otherwise CgroupTree keeps it until it is.
+/// One command's group.
 class Cgroup {
  public:
   Cgroup(std::string path, Fd directory) : path_(std::move(path)), directory_(std::move(directory)) {}
@@ -19,10 +20,9 @@ class Cgroup {
   /// SIGKILL to every process in it, none can escape.
   void kill() const;
   bool empty() const;
-  /// How often the kernel killed in it for want of memory.
+  /// How often the kernel killed in it for want of memory, ever.
   std::uint64_t oom_kills() const;
-  /// Removes it; false while something lives in it.
-  bool remove() const;
+  void remove() const;
 
  private:
   std::string path_;
@@ -36,7 +36,11 @@ class CgroupTree {
   CgroupTree() = default;
   explicit CgroupTree(std::string folder) : folder_(std::move(folder)) {}
 
-  std::optional<Cgroup> make();
+  /// An empty group: one that was given back, or a new one.
+  std::optional<Cgroup> take();
+  /// Takes an empty group back. Making and removing one costs more than starting a small program, so a few
+  /// are kept.
+  void give_back(Cgroup group);
   /// Processes in all groups; nothing without groups.
   std::optional<std::uint64_t> processes() const;
   const std::string& folder() const { return folder_; }
@@ -44,6 +48,7 @@ class CgroupTree {
  private:
   std::string folder_;
   std::uint64_t next_ = 1;
+  std::vector<Cgroup> idle_;
 };
 
 /// Sends a signal to a process, all its descendants and all of its session: what is left to do without a

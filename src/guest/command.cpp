@@ -42,6 +42,7 @@ std::string unrunnable_text(const SpawnFailure& failure, const std::string& prog
 
 Command::Command(Loop& loop, Outlet outlet, std::optional<Cgroup> cgroup)
     : loop_(loop), outlet_(outlet), cgroup_(std::move(cgroup)) {
+  if (cgroup_) oom_kills_before_ = cgroup_->oom_kills();
   outputs_[0].type = FrameType::output;
   outputs_[1].type = FrameType::error_output;
 }
@@ -51,7 +52,6 @@ Command::~Command() {
   end_input();
   loop_.cancel(timeout_);
   loop_.cancel(grace_);
-  if (cgroup_) cgroup_->remove();
 }
 
 Outcome<> Command::make_pipes(const protocol::ExecRequest& request, SpawnPlan& plan,
@@ -212,7 +212,7 @@ protocol::ExecReply Command::make_reply() const {
   } else {
     reply.exit_code = WEXITSTATUS(*wait_status_);
   }
-  reply.oom = reply.signal == SIGKILL && !timed_out_ && cgroup_ && cgroup_->oom_kills() > 0;
+  reply.oom = reply.signal == SIGKILL && !timed_out_ && cgroup_ && cgroup_->oom_kills() > oom_kills_before_;
   return reply;
 }
 
@@ -269,11 +269,11 @@ void Command::on_disconnect() {
   for (auto& output : outputs_) drop_output(output);
 }
 
-bool Command::gone() {
+bool Command::gone() const {
   bool silent =
       std::ranges::none_of(outputs_, [](const Output& output) { return static_cast<bool>(output.fd); });
   if (!finished_ || !silent || (pid_ > 0 && !wait_status_)) return false;
-  return !cgroup_ || cgroup_->remove();
+  return !cgroup_ || cgroup_->empty();
 }
 
 void Command::on_frame(protocol::Frame frame) {

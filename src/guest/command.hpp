@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <sys/types.h>
+#include <utility>
 
 namespace holt::guest {
 
@@ -45,7 +46,9 @@ class Command : public StreamHandler {
   /// The channel takes data again.
   void on_drained();
   /// Nothing of it is left: no process, no open pipe, no stream.
-  bool gone();
+  bool gone() const;
+  /// The cgroup of a command that is gone, or never started.
+  std::optional<Cgroup> release_cgroup() { return std::exchange(cgroup_, std::nullopt); }
 
   void on_frame(protocol::Frame frame) override;
   std::expected<void, protocol::ProtocolError> on_credit(std::uint32_t bytes) override;
@@ -80,6 +83,7 @@ class Command : public StreamHandler {
   Loop& loop_;
   Outlet outlet_;
   std::optional<Cgroup> cgroup_;
+  std::uint64_t oom_kills_before_ = 0;
   pid_t pid_ = -1;
   Loop::Clock::time_point started_;
   Loop::Clock::time_point ended_;

@@ -28,9 +28,15 @@ std::optional<protocol::Frame> JobStream::receive() {
 }
 
 void JobStream::release(std::size_t payload) {
+  // Waking the loop for each of many small frames would take longer than the frames do.
+  constexpr std::size_t k_step = protocol::k_initial_window / 8;
+  unreleased_ += protocol::frame_cost(payload);
+  if (unreleased_ < k_step) return;
   std::unique_lock lock(hub_.mutex_);
-  hub_.post(lock,
-            {.outlet = outlet_, .type = protocol::FrameType::credit, .payload = {}, .released = payload});
+  hub_.post(lock, {.outlet = outlet_,
+                   .type = protocol::FrameType::credit,
+                   .payload = {},
+                   .released = std::exchange(unreleased_, 0) - protocol::k_header_size});
 }
 
 bool JobStream::cancelled() {

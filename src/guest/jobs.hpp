@@ -45,6 +45,7 @@ class JobStream : public StreamHandler, public std::enable_shared_from_this<JobS
   protocol::SendCredit credit_;
   std::deque<protocol::Frame> input_;
   bool cancelled_ = false;
+  std::size_t unreleased_ = 0;  // job's thread only
 };
 
 /// Threads and the way back to the loop. run() and the on_ calls: loop thread.

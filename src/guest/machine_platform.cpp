@@ -1,5 +1,6 @@
 #include "guest/machine_platform.hpp"
 
+#include "guest/boot.hpp"
 #include "guest/file_service.hpp"
 #include "guest/identity.hpp"
 #include "guest/paths.hpp"
@@ -113,6 +114,9 @@ Outcome<protocol::IdentityReply> MachinePlatform::complete(const protocol::Ident
     auto resolved = absolute ? real_path(*absolute) : std::unexpected(absolute.error());
     if (!resolved) return std::unexpected(resolved.error());
     reply.working_dir = std::move(*resolved);
+  }
+  if (request.address_layout == protocol::AddressLayout::fixed) {
+    write_kernel_file("/proc/sys/kernel/randomize_va_space", "0");
   }
   reply.duration_us = static_cast<std::uint64_t>((monotonic_nanoseconds() - started_ns) / 1000);
   return reply;

@@ -11,6 +11,7 @@
 #include <charconv>
 #include <csignal>
 #include <fcntl.h>
+#include <malloc.h>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -115,7 +116,17 @@ std::optional<int> parse_fd(std::string_view text) {
   return value;
 }
 
+/// Memory of frames and transfers stays with the program. Given back after each, it would be faulted in again
+/// page by page, which under emulation takes longer than the transfer.
+void keep_memory() {
+  constexpr int k_largest = 8 << 20;
+  ::mallopt(M_ARENA_MAX, 1);
+  ::mallopt(M_MMAP_THRESHOLD, k_largest);
+  ::mallopt(M_TRIM_THRESHOLD, 4 * k_largest);
+}
+
 int run(std::span<char*> arguments) {
+  keep_memory();
   std::string_view mode = arguments.size() > 1 ? arguments[1] : "";
   auto first = arguments.size() > 2 ? parse_fd(arguments[2]) : std::nullopt;
   if (mode == "--serve" && first) return serve_socket(*first, arguments.size() > 3 ? arguments[3] : "");

@@ -216,9 +216,13 @@ void Server::begin_exec(const protocol::ExecRequest& request, Outlet outlet) {
     outlet.fail(plan.error());
     return;
   }
-  auto command = std::make_shared<Command>(loop_, outlet, cgroups_.make());
+  auto command = std::make_shared<Command>(loop_, outlet, cgroups_.take());
   streams_[outlet.stream()].handler = command;
-  if (command->start(request, std::move(*plan))) commands_.push_back(std::move(command));
+  if (command->start(request, std::move(*plan))) {
+    commands_.push_back(std::move(command));
+  } else if (auto group = command->release_cgroup()) {
+    cgroups_.give_back(std::move(*group));
+  }
 }
 
 void Server::begin_job(Outlet outlet, JobHub::Job job) {
@@ -261,14 +265,17 @@ void Server::reap() {
   }
   if (!sweep_pending_) {
     sweep_pending_ = true;
-    // Behind the replies, and once for many deaths.
-    loop_.after(20ms, [this] { sweep(); });
+    loop_.defer([this] { sweep(); });  // behind the replies
   }
 }
 
 void Server::sweep() {
   sweep_pending_ = false;
-  std::erase_if(commands_, [](const auto& command) { return command->gone(); });
+  std::erase_if(commands_, [this](const auto& command) {
+    if (!command->gone()) return false;
+    if (auto group = command->release_cgroup()) cgroups_.give_back(std::move(*group));
+    return true;
+  });
 }
 
 }  // namespace holt::guest

@@ -11,6 +11,7 @@ BOOST_DESCRIBE_ENUM(StdinMode, none, stream)
 BOOST_DESCRIBE_ENUM(FileType, unknown, regular, directory, symlink, fifo, socket, character_device,
                     block_device)
 BOOST_DESCRIBE_ENUM(Links, follow, keep)
+BOOST_DESCRIBE_ENUM(AddressLayout, random, fixed)
 BOOST_DESCRIBE_ENUM(WriteMode, replace, create_only)
 BOOST_DESCRIBE_ENUM(TreeContent, files, names_only)
 BOOST_DESCRIBE_ENUM(Freeze, no, yes, thaw)
@@ -21,7 +22,7 @@ BOOST_DESCRIBE_STRUCT(Variable, (), (name, value))
 BOOST_DESCRIBE_STRUCT(NetworkConfig, (), (address, prefix, gateway, name_server, mtu))
 BOOST_DESCRIBE_STRUCT(IdentityRequest, (),
                       (generation, entropy, wall_clock_ns, hostname, machine_id, root_device, root_size, env,
-                       working_dir, user, make_dirs, network))
+                       working_dir, user, make_dirs, network, address_layout))
 BOOST_DESCRIBE_STRUCT(IdentityReply, (), (generation, working_dir, root_bytes, grown, duration_us))
 BOOST_DESCRIBE_STRUCT(TerminalSize, (), (rows, columns))
 BOOST_DESCRIBE_STRUCT(ExecRequest, (),
