@@ -19,16 +19,17 @@ template <class E>
 inline constexpr int k_words = 0;
 template <>
 inline constexpr WordTable<ToolOutcome, 5> k_words<ToolOutcome> = {{{"success", ToolOutcome::success},
-                                                             {"failed", ToolOutcome::failed},
-                                                             {"denied", ToolOutcome::denied},
-                                                             {"interrupted", ToolOutcome::interrupted},
-                                                             {"retried", ToolOutcome::retried}}};
+                                                                    {"failed", ToolOutcome::failed},
+                                                                    {"denied", ToolOutcome::denied},
+                                                                    {"interrupted", ToolOutcome::interrupted},
+                                                                    {"retried", ToolOutcome::retried}}};
 template <>
-inline constexpr WordTable<RetryCause, 5> k_words<RetryCause> = {{{"validation_error", RetryCause::validation_error},
-                                                           {"model_retry", RetryCause::model_retry},
-                                                           {"unknown_tool", RetryCause::unknown_tool},
-                                                           {"unavailable_tool", RetryCause::unavailable_tool},
-                                                           {"no_output", RetryCause::no_output}}};
+inline constexpr WordTable<RetryCause, 5> k_words<RetryCause> = {
+    {{"validation_error", RetryCause::validation_error},
+     {"model_retry", RetryCause::model_retry},
+     {"unknown_tool", RetryCause::unknown_tool},
+     {"unavailable_tool", RetryCause::unavailable_tool},
+     {"no_output", RetryCause::no_output}}};
 template <>
 inline constexpr WordTable<FinishReason, 5> k_words<FinishReason> = {
     {{"stop", FinishReason::stop},
@@ -50,9 +51,9 @@ inline constexpr WordTable<ResponseState, 4> k_words<ResponseState> = {
      {"interrupted", ResponseState::interrupted}}};
 template <>
 inline constexpr WordTable<UrlKind, 4> k_words<UrlKind> = {{{"image-url", UrlKind::image},
-                                                     {"audio-url", UrlKind::audio},
-                                                     {"video-url", UrlKind::video},
-                                                     {"document-url", UrlKind::document}}};
+                                                            {"audio-url", UrlKind::audio},
+                                                            {"video-url", UrlKind::video},
+                                                            {"document-url", UrlKind::document}}};
 
 template <class E>
 constexpr std::string_view word_of(E value) {
