@@ -75,7 +75,8 @@ std::vector<ProcessLine> all_processes() {
 
 }  // namespace
 
-void Cgroup::kill() const {
+void Cgroup::kill() {
+  killed_ = true;
   Fd fd(::openat(directory_.get(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
   if (fd) [[maybe_unused]]
     auto written = ::write(fd.get(), "1", 1);
@@ -95,7 +96,7 @@ void Cgroup::remove() const {
 
 void CgroupTree::give_back(Cgroup group) {
   constexpr std::size_t k_max_idle = 8;
-  if (idle_.size() < k_max_idle) {
+  if (idle_.size() < k_max_idle && group.reusable()) {
     idle_.push_back(std::move(group));
   } else {
     group.remove();

@@ -18,7 +18,9 @@ class Cgroup {
   /// For CLONE_INTO_CGROUP.
   int fd() const { return directory_.get(); }
   /// SIGKILL to every process in it, none can escape.
-  void kill() const;
+  void kill();
+  /// Not again after a kill: Linux 6.18 was seen to kill whatever is cloned into a group that has been killed once.
+  bool reusable() const { return !killed_; }
   bool empty() const;
   /// How often the kernel killed in it for want of memory, ever.
   std::uint64_t oom_kills() const;
@@ -27,6 +29,7 @@ class Cgroup {
  private:
   std::string path_;
   Fd directory_;
+  bool killed_ = false;
 };
 
 /// The folder of the cgroup file system below which commands get theirs.

@@ -234,7 +234,7 @@ void Command::drop_output(Output& output) {
   loop_.change(output.watch, EPOLLIN);
 }
 
-void Command::kill_all() const {
+void Command::kill_all() {
   if (cgroup_) {
     cgroup_->kill();
   } else if (!wait_status_) {

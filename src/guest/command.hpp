@@ -54,7 +54,7 @@ class Command : public StreamHandler {
   std::expected<void, protocol::ProtocolError> on_credit(std::uint32_t bytes) override;
   void on_disconnect() override;
 
-  void kill_all() const;
+  void kill_all();
 
  private:
   struct Output {
