@@ -2,6 +2,7 @@
 
 #include "holt/base/encoding.hpp"
 #include "holt/base/ids.hpp"
+#include "holt/workspace/rules.hpp"
 #include "holt/workspace/workspace.hpp"
 
 #include <algorithm>
@@ -138,11 +139,6 @@ constexpr std::string_view k_probe = R"(
 for p in base64 cp dd mkdir mv readlink rm wc; do command -v "$p" >/dev/null 2>&1 || printf ' %s' "$p"; done
 )";
 
-void check_path(const std::string& path) {
-  if (!path.starts_with('/')) throw InvalidArgument("A backend's path must be absolute: " + printable(path));
-  if (path.find('\0') != std::string::npos) throw InvalidArgument("embedded null byte");
-}
-
 [[noreturn]] void throw_failure(const CommandResult& result, const std::string& path) {
   switch (result.exit_code) {
     case k_exit_missing:
@@ -171,7 +167,7 @@ void check_path(const std::string& path) {
 Task<CommandResult> run_script(SupportsCommands& commands, std::string_view script, std::string path,
                                std::vector<std::string> more = {},
                                std::optional<Duration> timeout = std::nullopt) {
-  check_path(path);
+  check_backend_path(path);
   std::vector<std::string> argv{"/bin/sh", "-c", std::string(script), "sh", path};
   for (auto& argument : more) argv.push_back(std::move(argument));
   CommandOptions options;

@@ -1,5 +1,6 @@
 #include "holt/workspace/local.hpp"
 
+#include "holt/workspace/rules.hpp"
 #include "workspace/local_command.hpp"
 #include "workspace/local_files.hpp"
 
@@ -24,22 +25,6 @@ std::string absolute_directory(std::string directory) {
     directory = std::string(home) + directory.substr(1);
   }
   return normalize_path(join_path(std::filesystem::current_path().string(), directory));
-}
-
-void check_env(const std::map<std::string, std::string>& env) {
-  for (const auto& [name, value] : env) {
-    if (name.empty() || name.find('=') != std::string::npos || name.find('\0') != std::string::npos) {
-      throw InvalidArgument("Not a name of an environment variable: '" + printable(name) + "'");
-    }
-    if (value.find('\0') != std::string::npos) {
-      throw InvalidArgument("The environment variable " + printable(name) + " holds a NUL");
-    }
-  }
-}
-
-void check_path(const std::string& path) {
-  if (!path.starts_with('/')) throw InvalidArgument("A backend's path must be absolute: " + printable(path));
-  if (path.find('\0') != std::string::npos) throw InvalidArgument("embedded null byte");
 }
 
 bool is_directory(const std::string& path) {
@@ -86,7 +71,7 @@ struct LocalWorkspaceBackend::Impl {
 
 LocalWorkspaceBackend::LocalWorkspaceBackend(const std::string& working_dir, LocalWorkspaceOptions options)
     : impl_(std::make_shared<Impl>()) {
-  check_env(options.env);
+  check_environment(options.env);
   impl_->directory = absolute_directory(working_dir);
   impl_->env = std::move(options.env);
 }
@@ -104,10 +89,8 @@ Task<std::string> LocalWorkspaceBackend::working_dir() {
 
 Task<CommandResult> LocalWorkspaceBackend::run(WorkspaceCommand command, CommandOptions options) {
   auto impl = impl_;
-  if (options.timeout && *options.timeout <= Duration::zero()) {
-    throw InvalidArgument("The timeout of a command must be above zero");
-  }
-  check_env(options.env);
+  check_timeout(options);
+  check_environment(options.env);
   co_return co_await blocking([&](const CancellationToken& cancel) {
     LocalCommand spec{.command = std::move(command),
                       .env = impl->command_env(options.env),
@@ -122,7 +105,7 @@ Task<CommandResult> LocalWorkspaceBackend::run(WorkspaceCommand command, Command
 
 Task<std::string> LocalWorkspaceBackend::read_bytes(std::string path) {
   auto impl = impl_;
-  check_path(path);
+  check_backend_path(path);
   co_return co_await blocking([&](const CancellationToken&) {
     impl->enter();
     auto turn = impl->lock_file(path);
@@ -132,7 +115,7 @@ Task<std::string> LocalWorkspaceBackend::read_bytes(std::string path) {
 
 Task<void> LocalWorkspaceBackend::write_bytes(std::string path, std::string data) {
   auto impl = impl_;
-  check_path(path);
+  check_backend_path(path);
   co_await blocking([&](const CancellationToken&) {
     impl->enter();
     auto turn = impl->lock_file(path);
@@ -142,7 +125,7 @@ Task<void> LocalWorkspaceBackend::write_bytes(std::string path, std::string data
 
 Task<FileEntry> LocalWorkspaceBackend::stat(std::string path) {
   auto impl = impl_;
-  check_path(path);
+  check_backend_path(path);
   co_return co_await blocking([&](const CancellationToken&) {
     impl->enter();
     return local::stat(path);
@@ -151,7 +134,7 @@ Task<FileEntry> LocalWorkspaceBackend::stat(std::string path) {
 
 Task<std::vector<FileEntry>> LocalWorkspaceBackend::list_dir(std::string path) {
   auto impl = impl_;
-  check_path(path);
+  check_backend_path(path);
   co_return co_await blocking([&](const CancellationToken&) {
     impl->enter();
     return local::list_dir(path);
@@ -160,7 +143,7 @@ Task<std::vector<FileEntry>> LocalWorkspaceBackend::list_dir(std::string path) {
 
 Task<void> LocalWorkspaceBackend::make_dir(std::string path) {
   auto impl = impl_;
-  check_path(path);
+  check_backend_path(path);
   co_await blocking([&](const CancellationToken&) {
     impl->enter();
     local::make_dir(path);
@@ -169,7 +152,7 @@ Task<void> LocalWorkspaceBackend::make_dir(std::string path) {
 
 Task<void> LocalWorkspaceBackend::remove(std::string path) {
   auto impl = impl_;
-  check_path(path);
+  check_backend_path(path);
   co_await blocking([&](const CancellationToken&) {
     std::string real = impl->enter();
     if (is_below(impl->directory, normalize_path(path))) {
@@ -181,7 +164,7 @@ Task<void> LocalWorkspaceBackend::remove(std::string path) {
 
 Task<bool> LocalWorkspaceBackend::exists(std::string path) {
   auto impl = impl_;
-  check_path(path);
+  check_backend_path(path);
   co_return co_await blocking([&](const CancellationToken&) {
     impl->enter();
     return local::exists(path);
@@ -190,7 +173,7 @@ Task<bool> LocalWorkspaceBackend::exists(std::string path) {
 
 Task<std::string> LocalWorkspaceBackend::realpath(std::string path) {
   auto impl = impl_;
-  check_path(path);
+  check_backend_path(path);
   co_return co_await blocking([&](const CancellationToken&) {
     impl->enter();
     return local::realpath(path);

@@ -2,6 +2,7 @@
 
 #include "holt/base/encoding.hpp"
 #include "holt/base/process.hpp"
+#include "holt/workspace/rules.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,10 +20,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t k_output_limit = std::size_t{10} << 20;  // both outputs together
-constexpr std::size_t k_preview = 65536;                       // of each output, when over the limit
-// One string of argv or the environment may have 32 pages: MAX_ARG_STRLEN, execve(2).
-constexpr std::size_t k_argument_limit = 131072;
 // After the command has ended its own output is in the pipes already. What keeps one open then is a child in
 // the background: it gets this long to show that it still writes.
 constexpr Duration k_quiet = 50ms;
@@ -46,14 +43,6 @@ std::string find_on_path(const std::string& name, const std::map<std::string, st
   return not_executable;
 }
 
-void check_arguments(const std::vector<std::string>& argv) {
-  if (argv.empty()) throw InvalidArgument("A command needs a program");
-  for (const auto& argument : argv) {
-    if (argument.find('\0') != std::string::npos) throw InvalidArgument("embedded null byte");
-    if (argument.size() >= k_argument_limit) throw PathError(E2BIG, argv[0]);
-  }
-}
-
 /// One output of the command while it runs.
 struct Stream {
   Fd fd;
@@ -71,7 +60,7 @@ struct Stream {
     bytes.append(buffer.data(), static_cast<std::size_t>(n));
     return true;
   }
-  std::string preview() const { return utf8_replace(std::string_view(bytes).substr(0, k_preview)); }
+  std::string preview() const { return utf8_replace(std::string_view(bytes).substr(0, k_output_preview)); }
 };
 
 class Running {
@@ -81,7 +70,7 @@ class Running {
 
   CommandResult run() {
     std::vector<std::string> argv = spec_.command.argv();
-    check_arguments(argv);
+    check_command(spec_.command);
     std::string program = find_on_path(argv[0], spec_.env);
     if (program.empty()) return missing(argv[0]);
     try {
@@ -136,7 +125,7 @@ class Running {
     }
     if (fds[0].revents != 0) out_.read_some();
     if (fds[1].revents != 0) err_.read_some();
-    if (out_.bytes.size() + err_.bytes.size() > k_output_limit) stop_for_output();
+    if (out_.bytes.size() + err_.bytes.size() > k_max_command_output) stop_for_output();
     ended_ = ended_ || fds[2].revents != 0;
     return n != 0 || !until.passed();
   }
@@ -173,7 +162,7 @@ class Running {
   }
   [[noreturn]] void stop_for_output() {
     kill();
-    throw WorkspaceOutputLimitError(k_output_limit, out_.preview(), err_.preview());
+    throw WorkspaceOutputLimitError(k_max_command_output, out_.preview(), err_.preview());
   }
 
   const LocalCommand& spec_;
@@ -189,13 +178,6 @@ class Running {
 
 CommandResult run_local_command(const LocalCommand& spec, const CancellationToken& cancel) {
   return Running(spec, cancel).run();
-}
-
-std::string seconds_text(Duration duration) {
-  std::string text = fmt::format("{:.9f}", std::chrono::duration<double>(duration).count());
-  while (text.ends_with('0')) text.pop_back();
-  if (text.ends_with('.')) text.pop_back();
-  return text;
 }
 
 }  // namespace holt

@@ -20,7 +20,4 @@ struct LocalCommand {
 /// does not take, Error CANCELLED.
 CommandResult run_local_command(const LocalCommand& spec, const CancellationToken& cancel);
 
-/// A duration in seconds with as few digits as tell it: 0.5, 30.
-std::string seconds_text(Duration duration);
-
 }  // namespace holt

@@ -1,6 +1,7 @@
 #include "holt/workspace/workspace.hpp"
 
 #include "holt/base/encoding.hpp"
+#include "holt/workspace/rules.hpp"
 #include "holt/workspace/wrappers.hpp"
 #include "workspace/derived_files.hpp"
 
@@ -59,9 +60,7 @@ SupportsCommands& commands_for_files(WorkspaceBackend& backend) {
 // Workspace.
 
 Task<CommandResult> run_in(WorkspaceBackendPtr backend, WorkspaceCommand command, CommandOptions options) {
-  if (options.timeout && *options.timeout <= Duration::zero()) {
-    throw InvalidArgument("The timeout of a command must be above zero");
-  }
+  check_timeout(options);
   if (!command.is_shell() && command.argv().empty()) throw InvalidArgument("A command needs a program");
   co_return co_await commands_of(*backend).run(std::move(command), std::move(options));
 }
