@@ -17,6 +17,7 @@
 #include <string_view>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace holt::guest {
@@ -127,6 +128,7 @@ void keep_memory() {
 
 int run(std::span<char*> arguments) {
   keep_memory();
+  ::umask(0);  // every mode is given in full
   std::string_view mode = arguments.size() > 1 ? arguments[1] : "";
   auto first = arguments.size() > 2 ? parse_fd(arguments[2]) : std::nullopt;
   if (mode == "--serve" && first) return serve_socket(*first, arguments.size() > 3 ? arguments[3] : "");

@@ -305,9 +305,9 @@ struct TreeOutRequest {
   std::uint32_t max_depth = 0;  ///< 1: the root's own entries; 0: no limit
   std::string user = {};
 };
-/// Writes items below `path` from entry and input frames, up to end_of_data. A file replaces what has its
-/// name in one step each; a folder is merged; what cannot be written is a problem of that item, the rest goes
-/// on. Links below `path` are never followed.
+/// Writes items below `path` from entry and input frames, up to end_of_data on an empty input frame of its
+/// own. A file replaces what has its name in one step each; a folder is merged; what cannot be written is a
+/// problem of that item, the rest goes on. Links below `path` are never followed.
 struct TreeInRequest {
   std::string path = {};
   bool make_parents = false;
