@@ -5,6 +5,7 @@
 #include "guest/identity.hpp"
 #include "guest/paths.hpp"
 #include "guest/root.hpp"
+#include "guest/users.hpp"
 
 #include <array>
 #include <cerrno>
@@ -44,6 +45,23 @@ Outcome<Fd> write_carried_state(const CarriedState& state) {
   }
   ::lseek(fd.get(), 0, SEEK_SET);
   return fd;
+}
+
+/// New folders belong to the user that commands run as; those of the image stay as they are.
+Outcome<> make_folders(const protocol::IdentityRequest& request) {
+  if (request.make_dirs.empty()) return {};
+  auto user = find_user(request.user);
+  if (!user) return std::unexpected(user.error());
+  for (const auto& path : request.make_dirs) {
+    auto absolute = absolute_path(path, "/");
+    if (!absolute) return std::unexpected(absolute.error());
+    bool exists = ::access(absolute->c_str(), F_OK) == 0;
+    if (auto made = make_directories(without_trailing_slashes(*absolute), 0755); !made) return made;
+    if (!exists && ::chown(absolute->c_str(), user->uid, user->gid) != 0) {
+      return refuse_errno(errno, "give away", path);
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -104,11 +122,7 @@ Outcome<protocol::IdentityReply> MachinePlatform::complete(const protocol::Ident
   if (auto renewed = renew_boot_id(); !renewed) return std::unexpected(renewed.error());
   complete_etc(request.machine_id, request.hostname);
   if (auto network = set_up_network(request); !network) return std::unexpected(network.error());
-  for (const auto& path : request.make_dirs) {
-    auto absolute = absolute_path(path, "/");
-    if (!absolute) return std::unexpected(absolute.error());
-    if (auto made = make_directories(*absolute, 0755); !made) return std::unexpected(made.error());
-  }
+  if (auto made = make_folders(request); !made) return std::unexpected(made.error());
   if (!request.working_dir.empty()) {
     auto absolute = absolute_path(request.working_dir, "/");
     auto resolved = absolute ? real_path(*absolute) : std::unexpected(absolute.error());

@@ -83,10 +83,11 @@ struct IdentityRequest {
   std::string machine_id = {};      ///< 32 hex digits, used when the image has no /etc/machine-id of its own
   std::string root_device = "vda";  ///< name below /dev of the ext4 root; empty stays in the initramfs
   std::uint64_t root_size = 0;  ///< bytes the device has; waited for, since a restore changes it. 0: no wait
-  std::vector<Variable> env = {};           ///< of every command, below that of its request
-  std::string working_dir = {};             ///< of commands that name none; empty is "/"
-  std::string user = {};                    ///< of commands and file operations that name none; empty is root
-  std::vector<std::string> make_dirs = {};  ///< folders to make with parents, e.g. /workspace
+  std::vector<Variable> env = {};  ///< of every command, below that of its request
+  std::string working_dir = {};    ///< of commands that name none; empty is "/"
+  std::string user = {};           ///< of commands and file operations that name none; empty is root
+  std::vector<std::string> make_dirs =
+      {};  ///< made with parents where missing, then `user`'s, e.g. /workspace
   std::optional<NetworkConfig> network = std::nullopt;
   AddressLayout address_layout = AddressLayout::random;
 };
