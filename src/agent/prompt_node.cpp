@@ -87,7 +87,8 @@ Task<void> start_from_response(RunPtr run) {
 }  // namespace
 
 Task<void> start_run(RunPtr run) {
-  run->messages = repair_history(std::move(run->messages), repair_of(run)).messages;
+  const RepairLastResponse last_response = repair_of(run);
+  run->messages = repair_history(std::move(run->messages), last_response).messages;
   run->first_new = run->messages.size();
   auto refreshed = refresh_system_prompts(run);
   co_await std::move(refreshed);

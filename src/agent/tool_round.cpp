@@ -138,11 +138,11 @@ Task<void> ToolRound::run_group(std::vector<Slot*> group) {
     co_await std::move(pending);
   }
   if (batch.empty()) co_return;
-  auto pending = run_batch(batch);
+  auto pending = run_batch(std::move(batch));
   co_await std::move(pending);
 }
 
-Task<void> ToolRound::run_batch(const std::vector<Slot*>& batch) {
+Task<void> ToolRound::run_batch(std::vector<Slot*> batch) {
   TaskGroup group(co_await asio::this_coro::executor, TaskGroup::OnError::cancel_others);
   for (auto* slot : batch) group.spawn(run_call(*slot));
   auto joined = group.join();

@@ -45,7 +45,7 @@ class ToolRound {
   Task<void> process_early();
   Task<void> process_in_order();
   Task<void> run_group(std::vector<Slot*> group);
-  Task<void> run_batch(const std::vector<Slot*>& batch);
+  Task<void> run_batch(std::vector<Slot*> batch);
   Task<void> validate(Slot& slot);
   Task<void> run_call(Slot& slot);
   void process_output(Slot& slot);

@@ -76,8 +76,6 @@ OutputChoice output_choice() {
   if constexpr (DescribedStruct<T>) {
     std::string text = struct_facts<T>().text;
     if (!text.empty()) choice.type_text = std::move(text);
-  } else if constexpr (std::same_as<T, std::monostate>) {
-    choice.schema = simple_schema("null");
   }
   return choice;
 }

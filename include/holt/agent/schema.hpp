@@ -236,6 +236,8 @@ template <class T>
 Json type_schema(SchemaDefinitions& definitions) {
   if constexpr (std::same_as<T, Json>) {
     return Json::object();
+  } else if constexpr (std::same_as<T, std::monostate>) {
+    return simple_schema("null");
   } else if constexpr (std::same_as<T, bool>) {
     return simple_schema("boolean");
   } else if constexpr (Integer<T>) {
