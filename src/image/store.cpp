@@ -64,15 +64,16 @@ std::string key_of(std::string_view reference) {
 }
 
 Error not_found(std::string_view reference) {
-  return {ErrorCode::not_found,
-          fmt::format(
-              "find the image '{}': it is not on this machine, and pulling from a registry is not part of "
-              "this version",
-              printable(reference, 200)),
-          {.subject = printable(reference, 200),
-           .hint = fmt::format(
-               "Name no image to use {}, or import a root file system: holt image import FILE NAME",
-               k_default_image)}};
+  return {
+      ErrorCode::not_found,
+      fmt::format(
+          "find the image '{}': it is not on this machine, and pulling from a registry is not part of "
+          "this version",
+          printable(reference, 200)),
+      {.subject = printable(reference, 200),
+       .hint = fmt::format(
+           "Name no image to use {}, or import a root file system: holt-prepare image --tar FILE --name NAME",
+           k_default_image)}};
 }
 
 /// The entry of a digest when all its files are there.
