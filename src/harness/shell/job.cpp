@@ -48,7 +48,7 @@ echo ready >&3
 exec 3>&-
 (while sleep 1; do bound_log; done) &
 watcher=$!
-sh -c "$command" < /dev/null >> "$folder/output.log" 2>&1
+(exec sh -c "$command" < /dev/null >> "$folder/output.log" 2>&1)
 code=$?
 kill "$watcher"
 bound_log
