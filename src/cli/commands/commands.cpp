@@ -6,7 +6,7 @@ Commands make_commands() {
   Commands commands;
   for (auto make : {make_run, make_create, make_start, make_exec, make_cp, make_ls, make_inspect, make_logs,
                     make_stop, make_rm, make_image_ls, make_image_inspect, make_image_import, make_image_rm,
-                    make_doctor, make_version, make_help}) {
+                    make_agent_run, make_dev_replay, make_doctor, make_version, make_help}) {
     commands.push_back(make());
   }
   add_later_verbs(commands);
