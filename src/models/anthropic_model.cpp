@@ -75,6 +75,7 @@ class AnthropicModel : public Model {
 
   Task<ModelResponse> request(MessageHistory messages, ModelSettings settings,
                               ModelRequestParameters parameters) override {
+    settings = merge_settings(options_.settings, settings);
     auto resolved = resolve(std::move(parameters), settings);
     auto body = make_body(messages, settings, resolved, anthropic::Delivery::whole);
     if (body.value("stream", Json()) == true) {
@@ -87,6 +88,7 @@ class AnthropicModel : public Model {
 
   Task<void> request_stream(MessageHistory messages, ModelSettings settings,
                             ModelRequestParameters parameters, StreamedResponse& stream) override {
+    settings = merge_settings(options_.settings, settings);
     auto resolved = resolve(std::move(parameters), settings);
     auto body = make_body(messages, settings, resolved, anthropic::Delivery::streamed);
     co_await stream_body(std::move(body), settings, resolved, stream);
@@ -128,7 +130,7 @@ class AnthropicModel : public Model {
     };
     sink.piece = [&](std::string_view piece) { buffer.add(piece, model_name_); };
     auto refused = co_await exchange(client_, clock_, limits, make_request(body, settings), ReplyKind::whole,
-                                     sink, [&] { return model_name_; });
+                                     sink, {.asked = model_name_, .current = [&] { return model_name_; }});
     if (refused) anthropic::throw_refusal(*refused, model_name_, clock_.now());
     co_return anthropic::read_reply(decode_reply(head, buffer.text(), model_name_), options_.base_url);
   }
@@ -167,8 +169,9 @@ class AnthropicModel : public Model {
       }
       feed(parser, piece, reader);
     };
-    auto refused = co_await exchange(client_, clock_, limits, make_request(body, settings),
-                                     ReplyKind::streamed, sink, [&] { return reader.model_name(); });
+    auto refused =
+        co_await exchange(client_, clock_, limits, make_request(body, settings), ReplyKind::streamed, sink,
+                          {.asked = model_name_, .current = [&] { return reader.model_name(); }});
     if (refused) anthropic::throw_refusal(*refused, model_name_, clock_.now());
     if (is_stream) {
       reader.end();

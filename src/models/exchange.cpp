@@ -58,11 +58,11 @@ Task<std::optional<HttpHead>> attempt(HttpClient& client, const HttpRequest& req
 }
 
 [[noreturn]] void throw_transport_error(const HttpTransportError& error, const ExchangeLimits& limits,
-                                        std::string model_name) {
-  ModelErrorInfo info{.model_name = std::move(model_name)};
+                                        const ModelNames& names) {
+  ModelErrorInfo info{.model_name = names.current()};
   switch (error.kind()) {
     case HttpTransportError::Kind::deadline:
-      throw ModelRequestTimeout(fmt::format("Model '{}' did not finish within {} seconds", info.model_name,
+      throw ModelRequestTimeout(fmt::format("Model '{}' did not finish within {} seconds", names.asked,
                                             dump_json(*limits.request_timeout)),
                                 info);
     case HttpTransportError::Kind::timeout:
@@ -94,7 +94,7 @@ ExchangeLimits ExchangeLimits::from_settings(const ModelSettings& settings) {
 
 Task<std::optional<RefusedReply>> exchange(HttpClient& client, const RetryClock& clock, ExchangeLimits limits,
                                            HttpRequest request, ReplyKind kind, ReplySink sink,
-                                           std::function<std::string()> model_name) {
+                                           ModelNames names) {
   auto deadline =
       limits.request_timeout ? Deadline::after(seconds(*limits.request_timeout)) : Deadline::never();
   request.connect_timeout = limits.connect_timeout;
@@ -107,13 +107,13 @@ Task<std::optional<RefusedReply>> exchange(HttpClient& client, const RetryClock&
       co_return co_await attempt(client, request, sink, refused, begun);
     } catch (const HttpTransportError& error) {
       if (kind == ReplyKind::whole || !begun) throw;
-      throw_transport_error(error, limits, model_name());
+      throw_transport_error(error, limits, names);
     }
   };
   try {
     co_await with_retries(clock, {.max_retries = limits.max_retries, .deadline = deadline}, one_try);
   } catch (const HttpTransportError& error) {
-    throw_transport_error(error, limits, model_name());
+    throw_transport_error(error, limits, names);
   }
   if (is_success(refused.head)) co_return std::nullopt;
   co_return refused;

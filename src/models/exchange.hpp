@@ -43,12 +43,17 @@ struct RefusedReply {
   std::string body;  ///< at most 64 KiB
 };
 
-/// Sends and fills `sink`; answers the refusal, or nothing after a success. `model_name` is asked when an
-/// error is made. Throws ModelConnectionError, ModelTimeoutError, ModelRequestTimeout, Error CANCELLED, and
-/// what `sink` throws.
+/// The model's name in errors: as it was asked for, and as the reply names it so far.
+struct ModelNames {
+  std::string asked;
+  std::function<std::string()> current;
+};
+
+/// Sends and fills `sink`; answers the refusal, or nothing after a success. Throws ModelConnectionError,
+/// ModelTimeoutError, ModelRequestTimeout, Error CANCELLED, and what `sink` throws.
 Task<std::optional<RefusedReply>> exchange(HttpClient& client, const RetryClock& clock, ExchangeLimits limits,
                                            HttpRequest request, ReplyKind kind, ReplySink sink,
-                                           std::function<std::string()> model_name);
+                                           ModelNames names);
 
 /// Gathers a body of at most 64 MiB. Throws ModelAPIError above.
 class BodyBuffer {

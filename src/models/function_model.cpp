@@ -28,6 +28,7 @@ class FunctionModel : public Model {
 
   Task<ModelResponse> request(MessageHistory messages, ModelSettings settings,
                               ModelRequestParameters parameters) override {
+    settings = merge_settings(options_.settings, settings);
     auto resolved = resolve(std::move(parameters), settings);
     if (!function_) {
       StreamedResponse gathered;
@@ -39,6 +40,7 @@ class FunctionModel : public Model {
 
   Task<void> request_stream(MessageHistory messages, ModelSettings settings,
                             ModelRequestParameters parameters, StreamedResponse& stream) override {
+    settings = merge_settings(options_.settings, settings);
     auto resolved = resolve(std::move(parameters), settings);
     if (options_.stream) {
       co_await run_stream(messages, settings, resolved, stream);

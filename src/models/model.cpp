@@ -2,6 +2,12 @@
 
 namespace holt {
 
+ModelSettings merge_settings(ModelSettings earlier, const ModelSettings& later) {
+  if (!earlier.is_object()) earlier = Json::object();
+  if (later.is_object()) earlier.update(later);
+  return earlier;
+}
+
 ModelRequestParameters Model::resolve(ModelRequestParameters parameters, const ModelSettings&) const {
   if (parameters.output_mode != OutputMode::automatic) return parameters;
   auto mode = profile().text("default_structured_output_mode", "tool");

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -49,8 +51,10 @@ class ArgsMaker {
       if (field(schema, list).is_array() && !field(schema, list).empty()) return pick(field(schema, list));
     }
     if (field(schema, "$ref").is_string()) return any(target(field(schema, "$ref")), depth + 1);
-    if (field(schema, "anyOf").is_array() && !field(schema, "anyOf").empty()) {
-      return any(pick(field(schema, "anyOf")), depth + 1);
+    for (const char* list : {"anyOf", "oneOf"}) {
+      if (field(schema, list).is_array() && !field(schema, list).empty()) {
+        return any(pick(field(schema, list)), depth + 1);
+      }
     }
     return of_type(schema, depth);
   }
@@ -70,7 +74,7 @@ class ArgsMaker {
     if (type == "object") return object(schema, depth);
     if (type == "string") return string(schema);
     if (type == "integer") return integer(schema);
-    if (type == "number") return static_cast<double>(integer(schema));
+    if (type == "number") return real(schema);
     if (type == "boolean") return seed_ % 2 != 0;
     if (type == "array") return array(schema, depth);
     if (type == "null") return nullptr;
@@ -115,19 +119,47 @@ class ArgsMaker {
     return characters();
   }
 
-  std::int64_t integer(const Json& schema) const {
-    auto bound = [&](const char* name, const char* exclusive,
-                     std::int64_t step) -> std::optional<std::int64_t> {
-      if (field(schema, name).is_number()) return number(field(schema, name), 0);
-      if (field(schema, exclusive).is_number()) return number(field(schema, exclusive), 0) + step;
-      return std::nullopt;
+  struct Bounds {
+    std::optional<double> least;
+    std::optional<double> most;
+    bool most_included = true;
+  };
+
+  static Bounds bounds(const Json& schema) {
+    Bounds out;
+    auto number_at = [&](const char* name, double step) -> std::optional<double> {
+      if (!field(schema, name).is_number()) return std::nullopt;
+      return field(schema, name).get<double>() + step;
     };
-    auto most = bound("maximum", "exclusiveMaximum", -1);
-    auto least = bound("minimum", "exclusiveMinimum", 1);
-    if (least && most) return *most > *least ? *least + seed_ % (*most - *least) : *least;
-    if (least) return *least + seed_;
-    if (most) return *most - seed_;
-    return seed_;
+    out.least = number_at("minimum", 0);
+    if (!out.least) out.least = number_at("exclusiveMinimum", 1);
+    out.most = number_at("maximum", 0);
+    if (out.most) return out;
+    out.most = number_at("exclusiveMaximum", -1);
+    out.most_included = false;
+    return out;
+  }
+
+  std::int64_t integer(const Json& schema) const {
+    auto [least, most, included] = bounds(schema);
+    // Whole numbers take the upper bound in.
+    return static_cast<std::int64_t>(std::clamp(within(least, most, included ? 1 : 0), -9e15, 9e15));
+  }
+
+  double real(const Json& schema) const {
+    auto [least, most, included] = bounds(schema);
+    return within(least, most, 0);
+  }
+
+  double within(std::optional<double> least, std::optional<double> most, double more) const {
+    auto seed = static_cast<double>(seed_);
+    if (least && most) {
+      double span = *most - *least + more;
+      return span > 0 ? *least + std::fmod(seed, span) : *least;
+    }
+    if (least) return *least + seed;
+    if (most) return *most - seed;
+    return seed;
   }
 
   Json array(const Json& schema, int depth) {

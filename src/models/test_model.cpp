@@ -51,11 +51,13 @@ class TestModel : public Model {
 
   Task<ModelResponse> request(MessageHistory messages, ModelSettings settings,
                               ModelRequestParameters parameters) override {
+    settings = merge_settings(options_.settings, settings);
     co_return answer(messages, resolve(std::move(parameters), settings));
   }
 
   Task<void> request_stream(MessageHistory messages, ModelSettings settings,
                             ModelRequestParameters parameters, StreamedResponse& stream) override {
+    settings = merge_settings(options_.settings, settings);
     auto resolved = resolve(std::move(parameters), settings);
     play_as_stream(answer(messages, resolved), resolved, stream);
     co_return;

@@ -68,6 +68,8 @@ struct ModelRequestParameters {
 /// Settings of a request: an object with the keys of docs/reference.md ("Model settings"). Unknown keys are
 /// kept.
 using ModelSettings = Json;
+/// Both, `later` winning key by key.
+ModelSettings merge_settings(ModelSettings earlier, const ModelSettings& later);
 
 /// One event of a streamed response, as it happens; event_to_json() gives its JSON form (`event_kind`).
 struct PartStartEvent {
@@ -130,7 +132,7 @@ class Model {
   /// "anthropic", "test", ...; empty when the model has no provider.
   virtual std::string provider_name() const = 0;
   virtual const ModelProfile& profile() const = 0;
-  /// Settings of the model itself, the lowest layer of the merge.
+  /// Settings of the model itself, the lowest layer of the merge. Requests merge them in themselves.
   virtual const ModelSettings& settings() const = 0;
 
   /// Messages as this model's mapping wants them (prepare_messages() of models/prepare.hpp with its profile),
