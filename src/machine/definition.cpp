@@ -5,7 +5,9 @@
 #include "machine/lifecycle.hpp"
 #include "machine/qcow2.hpp"
 
+#include <cerrno>
 #include <chrono>
+#include <fcntl.h>
 
 #include <fmt/format.h>
 
@@ -39,6 +41,17 @@ MachineRecord record_for(const MachineConfig& config, const image::Image& image)
   return record;
 }
 
+/// A machine that ends with its owner need not survive a crash of the host: its record is not waited for.
+void write_record(const MachineFolder& folder, const MachineRecord& record) {
+  if (record.config.lifetime == Lifetime::persistent) {
+    return write_file_atomically(folder.record_file(), encode_record(record));
+  }
+  Fd fd(::open(folder.record_file().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd)
+    throw system_error(errno, fmt::format("write {}", folder.record_file().string()), folder.record_file());
+  write_all(fd.get(), encode_record(record));
+}
+
 }  // namespace
 
 Defined define_machine(const MachineConfig& config, const HostConfig& host) {
@@ -56,7 +69,7 @@ Defined define_machine(const MachineConfig& config, const HostConfig& host) {
     for (const auto& [name, value] : config.env) env[name] = value;
     write_file_atomically(staging.env_file(), dump_json(env));
   }
-  write_file_atomically(staging.record_file(), encode_record(record));
+  write_record(staging, record);
   auto lock = folders.publish(std::move(staged), config.name);
   return {folders.of(config.name), std::move(lock)};
 }

@@ -38,8 +38,10 @@ std::vector<protocol::Variable> environment_of(const MachineRecord& record,
   return out;
 }
 
+// Emulation is no boundary in any case; there a fixed layout saves the translation of each program anew.
 protocol::IdentityRequest identity_of(const MachineRecord& record,
-                                      const std::map<std::string, std::string>& env) {
+                                      const std::map<std::string, std::string>& env,
+                                      Accelerator accelerator) {
   return {.generation = random_hex(32),
           .entropy = random_bytes(64),
           .wall_clock_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -51,7 +53,9 @@ protocol::IdentityRequest identity_of(const MachineRecord& record,
           .env = environment_of(record, env),
           .working_dir = record.working_dir,
           .user = record.user,
-          .make_dirs = record.config.make_dirs};
+          .make_dirs = record.config.make_dirs,
+          .address_layout = accelerator == Accelerator::tcg ? protocol::AddressLayout::fixed
+                                                            : protocol::AddressLayout::random};
 }
 
 /// One attempt at a start.
@@ -96,22 +100,30 @@ class Attempt {
   template <class BringUp>
   StartedMachine run(const QemuCommand& command, BootKind kind, Deadline deadline, BringUp bring_up) const {
     auto begin = std::chrono::steady_clock::now();
+    auto elapsed = [begin] {
+      return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    };
     auto vmm = Vmm::start(command);
     on_vmm_(vmm.process().pid());
     auto console = std::make_unique<ConsoleReader>(std::move(vmm.console()), folder_.console_log());
     try {
       GuestLink link(std::move(vmm.agent()));
       bring_up(vmm, link);
+      auto guest_runs = elapsed();
       // Greeting and identity travel together; nothing of the user's runs before the reply.
       link.send_hello(deadline);
-      auto identity = identity_of(record_, launch_.env);
+      auto identity = identity_of(record_, launch_.env, launch_.shape.accelerator);
       auto stream = link.send_request(identity, deadline);
       link.await_hello(deadline);
+      auto greeted = elapsed();
       auto reply = protocol::decode<protocol::IdentityReply>(link.await_reply(stream, deadline));
       if (!reply) throw guest_protocol_error(reply.error());
       if (reply->generation != identity.generation) {
         throw Error(ErrorCode::guest_protocol, "The guest program acknowledged another identity");
       }
+      logger("monitor")->debug(
+          "{}: guest runs {:.0f} ms, greets {:.0f} ms, has its identity {:.0f} ms (guest: {} ms)",
+          to_string(kind), guest_runs, greeted, elapsed(), reply->duration_us / 1000);
       return {.vmm = std::move(vmm),
               .link = std::move(link),
               .console = std::move(console),
