@@ -2,6 +2,7 @@
 
 #include "cli/errors.hpp"
 #include "cli/help_format.hpp"
+#include "cli/table.hpp"
 
 #include <algorithm>
 #include <array>
@@ -231,6 +232,8 @@ void check_globals(const GlobalOptions& globals, const CommandInfo& info) {
   if (globals.format && !info.takes_format) {
     throw usage_error(fmt::format("--format means nothing to 'holt {}'", info.name), "Use --json.");
   }
+  // Now, so that a mistake shows also where nothing is listed.
+  if (globals.format) format_template(*globals.format, Json::object());
 }
 
 constexpr std::array<std::pair<Group, std::string_view>, 4> k_groups{{{Group::machines, "Machines"},

@@ -170,8 +170,9 @@ END
   replay "$BATS_TEST_TMPDIR/script.jsonl"
   holt_ agent run 'Greet.'
   expect_code 1
-  run end_replay
-  [ "$status" = 1 ]
+  ended=0
+  end_replay || ended=$?
+  [ "$ended" = 1 ]
   [ "$(grep -c . "$BATS_TEST_TMPDIR/replay-err")" -ge 2 ]
   printf '{"reply": 3}\n' > "$BATS_TEST_TMPDIR/broken.jsonl"
   holt_ dev replay "$BATS_TEST_TMPDIR/broken.jsonl"

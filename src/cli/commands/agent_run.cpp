@@ -8,10 +8,12 @@
 #include "holt/harness/smol_sandbox.hpp"
 #include "holt/workspace/errors.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 
 #include <fmt/format.h>
@@ -103,13 +105,23 @@ class AgentRunCommand : public Command {
     check_save();
     if (auto verdict = cached_accelerator(session.host())) session.warn_of(verdict->accelerator);
     AgentProgress progress(session);
+    auto options = run_options(session, progress, std::move(history));
+    auto known = named_workspaces(options);
+    std::optional<RunRecord> record;
+    options.on_end = [this, &record](const RunRecord& ended) {
+      record = ended;
+      if (save_ && !ended.all_messages().empty()) {
+        write_file_atomically(*save_, ended.all_messages_json() + "\n");
+      }
+    };
     try {
       Agent agent(model_.value_or(std::string(k_default_model)),
                   {.capabilities = {sandbox(session), Coder()}});
-      auto result = agent.run_sync(prompt, run_options(session, progress, std::move(history)));
+      auto result = agent.run_sync(prompt, std::move(options));
       session.output.clear_progress();
       print(session, result);
     } catch (const Error& error) {
+      if (record) leave_behind(session, *record, known);
       throw CodedError(error, code_of(error));
     }
     return ToolExit{};
@@ -179,12 +191,35 @@ class AgentRunCommand : public Command {
         progress.show(event);
       }
     };
-    if (save_) {
-      options.on_end = [this](const RunRecord& record) {
-        if (!record.all_messages().empty()) write_file_atomically(*save_, record.all_messages_json() + "\n");
-      };
-    }
     return options;
+  }
+
+  /// Ids of machines that somebody knows of: those of the history, and the one that was named.
+  std::set<std::string> named_workspaces(const RunOptions& options) const {
+    std::set<std::string> ids;
+    if (workspace_) ids.insert(*workspace_);
+    for (const auto& message : options.message_history) {
+      const auto* response = std::get_if<ModelResponse>(&message);
+      if (response != nullptr && response->workspace_ref) ids.insert(response->workspace_ref->id);
+    }
+    return ids;
+  }
+
+  /// After a failure: a machine made for this run in which the model has not done anything goes, since no
+  /// history names it; another one is named, so that the user can look into it.
+  void leave_behind(Session& session, const RunRecord& record, const std::set<std::string>& known) const {
+    auto ref = record.workspace().ref();
+    if (!ref || !is_sandbox_id(ref->id)) return;
+    bool unused =
+        !known.contains(ref->id) && std::ranges::none_of(record.new_messages(), [](const auto& message) {
+          return std::holds_alternative<ModelResponse>(message);
+        });
+    if (!unused) return session.note(fmt::format("workspace {} is kept", ref->id));
+    try {
+      sandbox(session).destroy(*ref);
+    } catch (const Error& error) {
+      session.note(fmt::format("workspace {} is kept: {}", ref->id, error.what()));
+    }
   }
 
   void print(Session& session, const RunResult<>& result) const {
