@@ -79,7 +79,10 @@ class Bench {
   }
 
   void run() {
-    fmt::print("{} CPUs, accelerator {}\n\n", std::thread::hardware_concurrency(), kvm_ ? "kvm" : "tcg");
+    double load = 0;
+    ::getloadavg(&load, 1);
+    fmt::print("{} CPUs, accelerator {}, load before {:.1f}\n\n", std::thread::hardware_concurrency(),
+               kvm_ ? "kvm" : "tcg", load);
     fmt::print("| {:<58} | {:>34} | {:>24} | {:<6} |\n|---|---|---|---|\n", "what", "measured", "bar", "");
     runs();
     auto machine = Machine::create({.lifetime = Lifetime::ephemeral}, {}, home_.host);

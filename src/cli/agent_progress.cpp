@@ -24,7 +24,7 @@ Json arguments_of(const ToolCallPart& part) {
 
 /// How a result is shown: what went wrong, or the line that says most.
 std::string short_result(const ToolReturnPart& part) {
-  auto text = tool_return_text(part);
+  auto text = part.content.is_string() ? part.content.get<std::string>() : tool_return_text(part);
   if (part.outcome != ToolOutcome::success) return "failed: " + first_line(text);
   return first_line(text);
 }
