@@ -1,18 +1,15 @@
 // The replay server, and the Anthropic provider against it.
 
 #include "holt/base/error.hpp"
-#include "holt/base/files.hpp"
 #include "holt/base/task.hpp"
 #include "holt/models/anthropic.hpp"
 #include "holt/models/errors.hpp"
 #include "holt/replay/replay_server.hpp"
 #include "replay/service.hpp"
 
-#include <csignal>
-#include <sstream>
+#include <poll.h>
 #include <string>
 #include <thread>
-#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -153,6 +150,19 @@ TEST(ReplayServer, GivesRawRepliesErrorsSplitsAndBrokenConnections) {
   EXPECT_TRUE(server.stop().ok());
 }
 
+TEST(ReplayServer, TellsWhenEveryEntryHasBeenUsed) {
+  CancellationToken done;
+  ReplayServer server(ReplayScript::parse(R"({"reply": {"text": "a"}}
+{"reply": {"text": "b"}})"),
+                      {.on_all_used = [done] { done.cancel(); }});
+  auto model = model_at(server.url());
+  EXPECT_EQ(ask(model, user("x")).text(), "a");
+  EXPECT_FALSE(done.cancelled());
+  EXPECT_EQ(stream(model, user("x")).response.text(), "b");
+  pollfd wait{.fd = done.fd(), .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&wait, 1, 10'000), 1);
+}
+
 TEST(ReplayServer, StopsWithOpenConnectionsAndRefusesOtherAddresses) {
   ReplayServer server(ReplayScript::parse(R"({"reply": {"text": "hi", "delay_ms": 600000}})"));
   std::thread client([&] {
@@ -258,63 +268,6 @@ TEST(ReplayScript, NamesTheLineOfAMistake) {
       EXPECT_NE(std::string(error.what()).find("line 3"), std::string::npos) << error.what();
     }
   }
-}
-
-// The verb.
-
-int run_in_background(ReplayCommand command, const std::function<void(const std::string& url)>& client,
-                      std::string& errors) {
-  std::ostringstream err;
-  auto [read_end, write_end] = make_pipe();
-  // The URL goes through a pipe, so that the client can wait for it.
-  struct PipeBuffer : std::streambuf {
-    explicit PipeBuffer(int fd) : fd(fd) {}
-    int overflow(int c) override {
-      char byte = static_cast<char>(c);
-      return ::write(fd, &byte, 1) == 1 ? c : -1;
-    }
-    int fd;
-  };
-  PipeBuffer pipe(write_end.get());
-  std::ostream out(&pipe);
-  std::thread user([&] {
-    std::string url;
-    char byte = 0;
-    while (::read(read_end.get(), &byte, 1) == 1 && byte != '\n') url += byte;
-    client(url);
-  });
-  int code = run_replay(command, out, err);
-  user.join();
-  errors = err.str();
-  return code;
-}
-
-TEST(ReplayVerb, EndsWhenDoneAndSaysHowItWent) {
-  TempDir dir;
-  write_file_atomically(dir.path() / "script.jsonl", R"({"expect": {"user": "a"}, "reply": {"text": "hi"}})");
-  std::string errors;
-  ReplayCommand command{.script = dir.path() / "script.jsonl", .end = ReplayEnd::when_done};
-  auto good = [](const std::string& url) { EXPECT_EQ(ask(model_at(url), user("a")).text(), "hi"); };
-  EXPECT_EQ(run_in_background(command, good, errors), 0);
-  EXPECT_EQ(errors, "");
-  auto bad_then_good = [](const std::string& url) {
-    EXPECT_THROW(ask(model_at(url), user("b")), ModelHTTPError);
-    EXPECT_EQ(ask(model_at(url), user("a")).text(), "hi");
-  };
-  EXPECT_EQ(run_in_background(command, bad_then_good, errors), 1);
-  EXPECT_NE(errors.find("replay: request 1 (POST /v1/messages) does not fit: line 1"), std::string::npos);
-}
-
-TEST(ReplayVerb, EndsOnASignalAndNamesWhatWasNotUsed) {
-  TempDir dir;
-  write_file_atomically(dir.path() / "script.jsonl", R"({"reply": {"text": "hi"}})");
-  std::string errors;
-  auto stop = [](const std::string&) { ::kill(::getpid(), SIGTERM); };
-  EXPECT_EQ(run_in_background({.script = dir.path() / "script.jsonl"}, stop, errors), 1);
-  EXPECT_EQ(errors, "replay: the entry in line 1 was not used\n");
-  std::ostringstream out;
-  EXPECT_THROW(run_replay({.script = dir.path() / "script.jsonl", .listen = "8080"}, out, out), Error);
-  EXPECT_THROW(run_replay({.script = dir.path() / "none"}, out, out), Error);
 }
 
 }  // namespace

@@ -27,7 +27,6 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
-#include <iosfwd>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -87,19 +86,5 @@ class ReplayServer {
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-enum class ReplayEnd {
-  on_signal,  ///< SIGTERM or SIGINT
-  when_done,  ///< these, or when every entry has been used
-};
-struct ReplayCommand {
-  std::filesystem::path script;
-  std::string listen = "127.0.0.1:0";  ///< ADDRESS:PORT
-  ReplayEnd end = ReplayEnd::on_signal;
-};
-/// The verb `holt dev replay`: prints the URL as the first line on `out`, misfits and unused entries on
-/// `err`, a line each. Returns the exit code: 0, or 1 after a misfit or with an unused entry. Throws as the
-/// above; USAGE for a bad listen address.
-int run_replay(const ReplayCommand& command, std::ostream& out, std::ostream& err);
 
 }  // namespace holt
