@@ -37,6 +37,29 @@ int rename_without_replacing(const std::filesystem::path& from, const std::files
       ::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE));
 }
 
+constexpr std::size_t k_status_block = 4096;
+
+/// Temporary file and rename, without waiting for the disk.
+void replace_quickly(const std::filesystem::path& file, const std::string& text) {
+  auto temporary = file.parent_path() / fmt::format(".status.{}", random_hex(8));
+  Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd) throw system_error(errno, fmt::format("write {}", file.string()), file);
+  try {
+    write_all(fd.get(), text);
+    if (::rename(temporary.c_str(), file.c_str()) != 0) throw system_error(errno, "rename");
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+}
+
+/// In place, with the blocks the file has. False when it is smaller.
+bool write_over(const std::filesystem::path& file, const std::string& text) {
+  Fd fd(::open(file.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+  return fd && ::lseek(fd.get(), 0, SEEK_END) == static_cast<off_t>(text.size()) &&
+         ::pwrite(fd.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+}
+
 }  // namespace
 
 bool MachineFolder::exists() const {
@@ -79,15 +102,13 @@ MachineStatus MachineFolder::read_status() const {
 }
 
 void MachineFolder::write_status(const MachineStatus& status) const {
-  auto temporary = path_ / fmt::format(".status.{}", random_hex(8));
-  Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!fd) throw system_error(errno, fmt::format("write {}", status_file().string()), status_file());
+  auto text = encode_status(status);
+  // Room for any later status, so that one can be written over this where the disk is full.
+  text.resize((text.size() / k_status_block + 1) * k_status_block, ' ');
   try {
-    write_all(fd.get(), encode_status(status));
-    if (::rename(temporary.c_str(), status_file().c_str()) != 0) throw system_error(errno, "rename");
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
+    replace_quickly(status_file(), text);
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::storage_full || !write_over(status_file(), text)) throw;
   }
 }
 

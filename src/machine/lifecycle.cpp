@@ -240,7 +240,12 @@ void start_machine(const MachineFolder& folder, const StartOptions& options, con
     auto lock = try_lock(folder);
     if (!lock) {
       // Somebody starts it, or it runs, or it is just ending.
-      if (folder.read_status().state == MachineState::running) return;
+      auto status = folder.read_status();
+      if (status.state == MachineState::running) return;
+      if (status.state == MachineState::paused && status.failure) {
+        throw Error(status.failure->code, status.failure->message,
+                    {.subject = name_of(folder), .retryable = true});
+      }
       check_wait(folder, deadline, options.call.cancel, "start");
       std::this_thread::sleep_for(k_poll_step);
       continue;

@@ -13,6 +13,7 @@
 #include <exception>
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,38 +61,60 @@ MachineStatus ended_status(MachineStatus status, const monitor::Ending& ending) 
   return status;
 }
 
+StartReport report_of(const Error& e, const MachineFolder& folder) {
+  std::string causes;
+  for (const auto& cause : e.causes()) causes += "\n  " + cause;
+  return {.code = e.code(),
+          .message = e.what() + causes,
+          .hint = e.hint(),
+          .console = last_lines_of(folder.console_log())};
+}
+
+/// Brings the machine up; its status and its socket are there then.
+monitor::StartedMachine start(const Launch& launch, const MachineRecord& record, const MachineFolder& folder,
+                              MachineStatus& status, const Fd& control) {
+  monitor::OwnerWatch watch(launch.ownership == Ownership::owned ? control.get() : -1);
+  return monitor::start_machine(launch, record, folder, [&](pid_t vmm) {
+    watch.kill_at_end(vmm);
+    status.vmm = identify_process(vmm);
+    folder.write_status(status);
+  });
+}
+
 /// From start to end of the machine. Returns when QEMU is dead.
 monitor::Ending live(const Launch& launch, const MachineRecord& record, const MachineFolder& folder,
                      MachineStatus& status, Fd control) {
   std::optional<monitor::StartedMachine> started;
+  Fd listener;
   try {
-    monitor::OwnerWatch watch(launch.ownership == Ownership::owned ? control.get() : -1);
-    started.emplace(monitor::start_machine(launch, record, folder, [&](pid_t vmm) {
-      watch.kill_at_end(vmm);
-      status.vmm = identify_process(vmm);
-      folder.write_status(status);
-    }));
+    started.emplace(start(launch, record, folder, status, control));
+    status.state = MachineState::running;
+    status.started_at = wall_now();
+    status.boot_kind = started->boot_kind;
+    status.boot_time = started->boot_time;
+    listener = monitor::listen_in(folder);
+    folder.write_status(status);
   } catch (const Error& e) {
-    std::string causes;
-    for (const auto& cause : e.causes()) causes += "\n  " + cause;
-    report(control.get(), {.code = e.code(),
-                           .message = e.what() + causes,
-                           .hint = e.hint(),
-                           .console = last_lines_of(folder.console_log()),
-                           .template_bad = false});
+    report(control.get(), report_of(e, folder));
+    // Ends with a VMM that may be running: its object kills it.
     return {MachineState::failed, MachineFailure{.code = e.code(), .message = e.what(), .at = wall_now()}};
   }
-  status.state = MachineState::running;
-  status.started_at = wall_now();
-  status.boot_kind = started->boot_kind;
-  status.boot_time = started->boot_time;
-  auto listener = monitor::listen_in(folder);
-  folder.write_status(status);
-  report(control.get(),
-         {.started = true, .message = {}, .hint = {}, .console = {}, .template_bad = started->template_bad});
+  report(control.get(), {.started = true, .template_bad = started->template_bad});
   monitor::Monitor monitor(std::move(*started), launch, record, folder, status, std::move(listener),
                            std::move(control));
   return monitor.run();
+}
+
+void finish(const Launch& launch, const MachineRecord& record, const MachineFolder& folder,
+            const MachineStatus& status, const monitor::Ending& ending) {
+  try {
+    monitor::remove_socket(folder);
+    if (record.config.lifetime == Lifetime::ephemeral) return MachineFolders(launch.machines).erase(folder);
+    folder.write_status(ended_status(status, ending));
+  } catch (const Error& e) {
+    // The next command on the machine finds it without a monitor and concludes the same.
+    logger("monitor")->warn("{}", e.what());
+  }
 }
 
 int run(const std::filesystem::path& path) {
@@ -104,17 +127,30 @@ int run(const std::filesystem::path& path) {
   launch_source.reset();
 
   MachineFolder folder(path);
-  auto record = folder.read_record();
+  MachineRecord record;
   auto status = starting_status(launch);
-  folder.write_status(status);
-  auto ending = live(launch, record, folder, status, std::move(control));
-  monitor::remove_socket(folder);
-  if (record.config.lifetime == Lifetime::ephemeral) {
-    MachineFolders(launch.machines).erase(folder);
-  } else {
-    folder.write_status(ended_status(status, ending));
+  try {
+    record = folder.read_record();
+    folder.write_status(status);
+  } catch (const Error& e) {
+    report(control.get(), report_of(e, folder));
+    return 1;
   }
+  auto ending = live(launch, record, folder, status, std::move(control));
+  finish(launch, record, folder, status, ending);
   return 0;
+}
+
+void set_limits() {
+  // Guest memory and environments must not land in a core file, of this process or of QEMU.
+  rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  // Each client takes a descriptor.
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+  }
 }
 
 }  // namespace
@@ -129,6 +165,7 @@ int main(int argc, char** argv) {
     ::umask(077);
     // Memory of the monitor holds environments; it must not land in a core file or be read by a debugger.
     ::prctl(PR_SET_DUMPABLE, 0);
+    set_limits();
     leave_parent();
     return run(argv[1]);
   } catch (const std::exception& e) {

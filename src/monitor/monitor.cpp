@@ -28,6 +28,7 @@ constexpr auto k_kill_deadline = 5s;
 // Clients get this long to take their last frames.
 constexpr auto k_flush_deadline = 500ms;
 constexpr auto k_owned_grace = 1s;
+constexpr auto k_space_retry = 1s;
 
 bool is_ours(int socket) {
   ucred peer{};
@@ -55,6 +56,7 @@ Monitor::Monitor(StartedMachine started, Launch launch, MachineRecord record, Ma
       qmp_watch_(loop_, duplicate(started_.vmm.qmp().fd()).release()),
       signals_(loop_, SIGTERM, SIGINT, SIGHUP),
       idle_timer_(loop_),
+      space_timer_(loop_),
       stop_timer_(loop_) {
   if (control && launch_.ownership == Ownership::owned) control_.assign(control.release());
   relay_ = std::make_unique<Relay>(
@@ -133,16 +135,59 @@ void Monitor::watch_qmp() {
   qmp_watch_.async_wait(qmp_watch_.wait_read, [this](const boost::system::error_code& error) {
     if (error || stopping_) return;
     try {
-      while (auto event = started_.vmm.qmp().poll_event()) {
-        if (event->name != "SHUTDOWN") continue;
-        auto reason = event->data.is_object() ? event->data.value("reason", Json()) : Json();
-        if (reason.is_string()) shutdown_reason_ = printable(reason.get<std::string>(), 100);
-      }
+      take_events();
     } catch (const Error& e) {
       return fail(e);
     }
     if (!started_.vmm.qmp().ended()) watch_qmp();
   });
+}
+
+void Monitor::take_events() {
+  auto text_of = [](const Json& data, const char* name) {
+    auto value = data.is_object() ? data.value(name, Json()) : Json();
+    return value.is_string() ? printable(value.get<std::string>(), 100) : std::string();
+  };
+  while (auto event = started_.vmm.qmp().poll_event()) {
+    if (event->name == "SHUTDOWN") shutdown_reason_ = text_of(event->data, "reason");
+    if (event->name == "BLOCK_IO_ERROR" && text_of(event->data, "action") == "stop") wait_for_space();
+    if (event->name == "RESUME" && status_.state == MachineState::paused) {
+      status_.state = MachineState::running;
+      status_.failure.reset();
+      write_status();
+    }
+  }
+}
+
+void Monitor::wait_for_space() {
+  // QEMU has stopped the guest; the failed write is tried again when it goes on.
+  if (status_.state == MachineState::running) {
+    status_.state = MachineState::paused;
+    status_.failure =
+        MachineFailure{.code = ErrorCode::storage_full,
+                       .message = "The host's disk is full; the machine goes on when there is space",
+                       .at = wall_now()};
+    write_status();
+  }
+  space_timer_.expires_after(k_space_retry);
+  space_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error || stopping_) return;
+    try {
+      started_.vmm.qmp().execute("cont", nullptr, Deadline::after(k_quit_deadline));
+      take_events();
+    } catch (const Error& e) {
+      fail(e);
+    }
+  });
+}
+
+void Monitor::write_status() {
+  try {
+    folder_.write_status(status_);
+  } catch (const Error& e) {
+    // A full disk must not end a machine, least of all one that is about to flush.
+    logger("monitor")->warn("the status of {} was not written: {}", record_.config.name, e.what());
+  }
 }
 
 void Monitor::check_idle() {
@@ -170,7 +215,7 @@ void Monitor::stop(std::uint32_t grace_ms, StopAnswer answer) {
   if (answer) stop_answers_.push_back(std::move(answer));
   if (std::exchange(stopping_, true)) return;
   status_.state = MachineState::stopping;
-  folder_.write_status(status_);
+  write_status();
   relay_->refuse_requests(Error(ErrorCode::invalid_state,
                                 fmt::format("The machine {} is stopping", record_.config.name),
                                 {.subject = record_.config.name, .retryable = true}));
@@ -226,12 +271,7 @@ void Monitor::vmm_ended() {
               MachineFailure{.code = failure_->code(), .message = failure_->what(), .at = wall_now()}};
   } else if (!stopping_) {
     try {
-      while (auto event = started_.vmm.qmp().poll_event()) {
-        if (event->name == "SHUTDOWN" && event->data.is_object() &&
-            event->data.value("reason", Json()).is_string()) {
-          shutdown_reason_ = printable(event->data["reason"].get<std::string>(), 100);
-        }
-      }
+      take_events();
     } catch (const Error&) {
       // Its last words were no protocol; how it ended is known all the same.
     }

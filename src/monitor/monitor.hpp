@@ -40,6 +40,9 @@ class Monitor {
   void watch_owner();
   void watch_signals();
   void watch_qmp();
+  void take_events();
+  void wait_for_space();
+  void write_status();
   void check_idle();
 
   void stop(std::uint32_t grace_ms, StopAnswer answer);
@@ -61,6 +64,7 @@ class Monitor {
   boost::asio::posix::stream_descriptor qmp_watch_;
   boost::asio::signal_set signals_;
   boost::asio::steady_timer idle_timer_;
+  boost::asio::steady_timer space_timer_;
   boost::asio::steady_timer stop_timer_;
   std::unique_ptr<Relay> relay_;
   std::vector<StopAnswer> stop_answers_;

@@ -2,6 +2,8 @@
 #include "machine_vm/vm_fixture.hpp"
 
 #include <csignal>
+#include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 
 namespace holt::test {
@@ -214,6 +216,60 @@ TEST_F(Crash, AFrozenVmmIsShownRemovedAndHoldsNobodyUp) {
   EXPECT_EQ(code_of([&] { machines[0].exec({"true"}, {.deadline = Deadline::after(500ms)}); }),
             ErrorCode::timeout);
   for (auto& m : machines) m.remove({.mode = RemoveMode::force});
+}
+
+/// A file system of a few MiB at the place of the state directory.
+class FullDisk : public Crash {
+ protected:
+  void SetUp() override {
+    Crash::SetUp();
+    if (IsSkipped()) return;
+    small_ = state.path() / "small";
+    std::filesystem::create_directory(small_);
+    if (::mount("tmpfs", small_.c_str(), "tmpfs", 0, "size=24m,mode=0700") != 0) {
+      GTEST_SKIP() << "this user cannot mount a file system";
+    }
+    mounted_ = true;
+    host.directories.state = small_;
+  }
+  void TearDown() override {
+    Crash::TearDown();
+    if (mounted_) ::umount2(small_.c_str(), MNT_DETACH);
+  }
+  void fill() {
+    Fd fd(::open((small_ / "filler").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    for (std::string piece(4096, 'x'); ::write(fd.get(), piece.data(), piece.size()) > 0;) {
+    }
+  }
+  void grow() { ASSERT_EQ(::mount("tmpfs", small_.c_str(), "tmpfs", MS_REMOUNT, "size=512m"), 0); }
+
+ private:
+  std::filesystem::path small_;
+  bool mounted_ = false;
+};
+
+TEST_F(FullDisk, AMachineWaitsForSpaceAndGoesOnByItself) {
+  Removed m(create({.name = "victim"}));
+  auto stream = m->exec_shell_stream("dd if=/dev/urandom of=/root/big bs=1M count=48 oflag=direct && sync");
+  ASSERT_TRUE(eventually([&] { return m->state() == MachineState::paused; }, 60s));
+  EXPECT_EQ(m->info().reason->code, ErrorCode::storage_full);
+  grow();
+  std::optional<int> code;
+  while (auto event = stream.next({.deadline = Deadline::after(60s)})) {
+    if (event->kind == ExecEvent::Kind::exit) code = event->result.exit_code;
+  }
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(m->state(), MachineState::running);
+}
+
+TEST_F(FullDisk, CreateSaysSoAndListStopAndRemoveWork) {
+  Removed m(create({.name = "victim"}));
+  fill();
+  EXPECT_EQ(code_of([&] { create({.name = "other"}); }), ErrorCode::storage_full);
+  EXPECT_EQ(Machine::list_all(host).size(), 1u);
+  m->stop({.grace = 1s});
+  EXPECT_NE(m->state(), MachineState::running);
+  m->remove({.mode = RemoveMode::force});
 }
 
 TEST_F(Crash, ARecycledPidIsNeverSignalled) {
