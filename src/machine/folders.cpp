@@ -1,6 +1,7 @@
 #include "holt/base/error.hpp"
 #include "holt/base/ids.hpp"
 #include "holt/base/json.hpp"
+#include "holt/base/log.hpp"
 #include "holt/machine/names.hpp"
 #include "machine/host_facts.hpp"
 #include "machine/record.hpp"
@@ -168,8 +169,9 @@ void MachineFolders::sweep() const {
       // Whoever works on it holds its lock, but for the moment in which a new folder gets one.
       if (path.filename().string().starts_with(k_staging) && !is_older_than(path, k_staging_grace)) continue;
       if (auto lock = FileLock::try_acquire(path / "lock")) remove_tree(path);
-    } catch (const Error&) {
+    } catch (const Error& e) {
       // Another sweep was faster.
+      logger("machine")->debug("{}", e.what());
     }
   }
 }

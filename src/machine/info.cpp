@@ -2,6 +2,7 @@
 
 #include "holt/base/error.hpp"
 #include "holt/base/json.hpp"
+#include "holt/base/log.hpp"
 #include "machine/stream_connection.hpp"
 
 #include <chrono>
@@ -119,8 +120,9 @@ std::vector<MachineInfo> all_machine_infos(const MachineFolders& folders) {
       probes.emplace_back([&, i] {
         try {
           infos[i] = machine_info(folders.of(names[i]));
-        } catch (const Error&) {
+        } catch (const Error& e) {
           // Removed since the names were read.
+          logger("machine")->debug("{}", e.what());
         }
       });
     }

@@ -327,8 +327,9 @@ void sweep_machines(const MachineFolders& folders) {
       if (folder.read_record().config.lifetime != Lifetime::ephemeral) continue;
       auto lock = try_lock(folder);
       if (lock && end_vmm(folder, Deadline::after(1s))) folders.erase(folder);
-    } catch (const Error&) {
+    } catch (const Error& e) {
       // Damaged or gone: listing names the first, the second needs nothing.
+      logger("machine")->debug("{}", e.what());
     }
   }
 }

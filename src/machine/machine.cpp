@@ -60,8 +60,9 @@ Machine Machine::create(const MachineConfig& wanted, const StartOptions& options
   } catch (...) {
     try {
       remove_machine(folders, defined.folder, {.mode = RemoveMode::force});
-    } catch (const Error&) {
+    } catch (const Error& e) {
       // An ephemeral one removes itself.
+      logger("machine")->debug("{}", e.what());
     }
     throw;
   }

@@ -30,6 +30,16 @@ constexpr int k_format = 1;
 constexpr auto k_boot_deadline = 30s;
 constexpr std::size_t k_state_limit = std::size_t{16} << 20;
 
+constexpr std::string_view k_staging = ".staging";
+// Templates of an older kernel, QEMU or guest program are never asked for again; each takes 70 MB and more.
+constexpr auto k_unused = std::chrono::hours(24 * 14);
+
+bool is_unused(const std::filesystem::path& folder) {
+  std::error_code error;
+  auto used = std::filesystem::last_write_time(folder / "template.json", error);
+  return !error && std::filesystem::file_time_type::clock::now() - used > k_unused;
+}
+
 std::string describe(const TemplateShape& shape) {
   return fmt::format(
       "format {}\nqemu {} {}\naccelerator {}\ncpus {}\nmemory {}\ntsc {}\nkernel {}\ninitramfs {}\n",
@@ -114,9 +124,14 @@ QemuCommand TemplateShape::command() const {
 std::optional<Template> TemplateStore::find(const TemplateShape& shape) const {
   Template found{folder_ / shape.key()};
   try {
-    if (is_intact(shape, found)) return found;
-  } catch (const Error&) {
+    if (is_intact(shape, found)) {
+      // The time of the last use, for sweep().
+      ::utimensat(AT_FDCWD, (found.folder / "template.json").c_str(), nullptr, 0);
+      return found;
+    }
+  } catch (const Error& e) {
     // A file of it is missing or no file: not intact.
+    logger("machine")->debug("{}", e.what());
   }
   return std::nullopt;
 }
@@ -146,14 +161,31 @@ void TemplateStore::discard(const TemplateShape& shape) const {
   remove_tree(folder_ / shape.key());
 }
 
+void TemplateStore::sweep() const {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
+    auto name = entry.path().filename().string();
+    bool staging = name.starts_with('.') && name.ends_with(k_staging);
+    auto key = staging ? name.substr(1, name.size() - 1 - k_staging.size()) : name;
+    if (!entry.is_directory(error) || (!staging && !is_unused(entry.path()))) continue;
+    try {
+      // A machine that runs from it has the files open and goes on.
+      if (auto lock = FileLock::try_acquire(folder_ / (key + ".lock"))) remove_tree(entry.path());
+    } catch (const Error& e) {
+      logger("machine")->debug("a template was not swept: {}", e.what());
+    }
+  }
+}
+
 Template TemplateStore::build(const TemplateShape& shape, const TemplateProgress& progress) const {
   Template finished{folder_ / shape.key()};
   if (std::filesystem::exists(finished.folder)) {
     logger("machine")->warn("The template {} is damaged and is built again", shape.key());
     remove_tree(finished.folder);
   }
+  sweep();
   // Left by a builder that died: the lock is ours.
-  auto staging_name = "." + shape.key() + ".staging";
+  auto staging_name = fmt::format(".{}{}", shape.key(), k_staging);
   remove_tree(folder_ / staging_name);
   Template staging{folder_ / staging_name};
   make_private_directory(staging.folder);

@@ -66,6 +66,8 @@ class TemplateStore {
   void discard(const TemplateShape& shape) const;
 
  private:
+  /// Deletes what dead builders left, and templates that nobody has used for two weeks.
+  void sweep() const;
   Template build(const TemplateShape& shape, const TemplateProgress& progress) const;
 
   std::filesystem::path folder_;

@@ -1,6 +1,7 @@
 #include "machine/vmm.hpp"
 
 #include "holt/base/error.hpp"
+#include "holt/base/log.hpp"
 
 #include <chrono>
 #include <sys/resource.h>
@@ -95,8 +96,9 @@ void Vmm::save_state(int state_fd, Deadline deadline) {
 std::optional<ExitStatus> Vmm::quit(Duration grace) {
   try {
     qmp_.execute("quit", nullptr, Deadline::after(grace));
-  } catch (const Error&) {
+  } catch (const Error& e) {
     // It may have ended before it answered; the wait tells.
+    logger("machine")->debug("{}", e.what());
   }
   if (auto status = process_.wait(Deadline::after(grace))) return status;
   process_.signal(SIGKILL);

@@ -64,7 +64,7 @@ Monitor::Monitor(StartedMachine started, Launch launch, MachineRecord record, Ma
       RelayEvents{
           .on_stop = [this](std::uint32_t grace_ms, StopAnswer answer) { stop(grace_ms, std::move(answer)); },
           .on_guest_gone =
-              [this](Error reason) {
+              [this](const Error& reason) {
                 // The VMM's own end tells more than the end of its socket: it gets a moment to be noticed.
                 if (reason.code() == ErrorCode::guest_protocol) return fail(reason);
                 if (stopping_) return;
@@ -96,9 +96,10 @@ void Monitor::accept_clients() {
   listener_.async_wait(listener_.wait_read, [this](const boost::system::error_code& error) {
     if (error) return;
     Fd socket(::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (socket && is_ours(socket.get())) relay_->add_client(std::move(socket));
-    // Without a free descriptor the connection stays in the queue; asking again at once would spin.
-    if (!socket && (errno == EMFILE || errno == ENFILE)) {
+    if (socket) {
+      if (is_ours(socket.get())) relay_->add_client(std::move(socket));
+    } else if (errno == EMFILE || errno == ENFILE) {
+      // Without a free descriptor the connection stays in the queue; asking again at once would spin.
       auto timer = std::make_shared<boost::asio::steady_timer>(loop_, 100ms);
       return timer->async_wait([this, timer](const boost::system::error_code&) { accept_clients(); });
     }
@@ -191,7 +192,7 @@ void Monitor::write_status() {
 }
 
 void Monitor::check_idle() {
-  auto limit = *record_.config.idle_stop;
+  auto limit = record_.config.idle_stop.value();
   // Ten looks within the limit, so that it is kept to a tenth.
   auto step = std::clamp<Duration>(limit / 10, 100ms, 30s);
   idle_timer_.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(step));
@@ -240,8 +241,9 @@ void Monitor::quit_vmm() {
   });
   try {
     started_.vmm.qmp().execute("quit", nullptr, Deadline::after(k_quit_deadline));
-  } catch (const Error&) {
+  } catch (const Error& e) {
     // It may end before it answers; its pidfd tells.
+    logger("monitor")->debug("{}", e.what());
   }
 }
 
@@ -272,8 +274,9 @@ void Monitor::vmm_ended() {
   } else if (!stopping_) {
     try {
       take_events();
-    } catch (const Error&) {
+    } catch (const Error& e) {
       // Its last words were no protocol; how it ended is known all the same.
+      logger("monitor")->debug("{}", e.what());
     }
     std::string how = status.signal ? fmt::format("QEMU was ended by signal {}", *status.signal)
                       : shutdown_reason_

@@ -267,9 +267,9 @@ void Relay::finish_route(std::uint32_t guest_stream) {
   routes_.erase(route);
 }
 
-void Relay::guest_gone(Error reason) {
+void Relay::guest_gone(const Error& reason) {
   guest_->close();
-  if (auto tell = std::exchange(events_.on_guest_gone, {})) tell(std::move(reason));
+  if (auto tell = std::exchange(events_.on_guest_gone, {})) tell(reason);
 }
 
 void Relay::break_guest(const std::string& rule) {

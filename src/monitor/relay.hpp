@@ -31,7 +31,7 @@ using StopAnswer = std::function<void(std::optional<Error>)>;
 struct RelayEvents {
   std::function<void(std::uint32_t grace_ms, StopAnswer answer)> on_stop = {};
   /// Once: the channel ended (GUEST_LOST) or the guest broke the protocol (GUEST_PROTOCOL).
-  std::function<void(Error)> on_guest_gone = {};
+  std::function<void(const Error&)> on_guest_gone = {};
   std::function<void()> on_clients_changed = {};
 };
 
@@ -84,7 +84,7 @@ class Relay {
   void on_guest_frame(protocol::Frame frame);
   void on_stream_frame(std::uint32_t guest_stream, Route& route, protocol::Frame frame);
   void finish_route(std::uint32_t guest_stream);
-  void guest_gone(Error reason);
+  void guest_gone(const Error& reason);
   void break_guest(const std::string& rule);
   void set_clients_paused();
 

@@ -1,6 +1,7 @@
 #include "monitor/start_slots.hpp"
 
 #include "holt/base/error.hpp"
+#include "holt/base/log.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -23,8 +24,9 @@ std::optional<FileLock> take_start_slot(const std::filesystem::path& folder) {
       }
       std::this_thread::sleep_for(5ms);
     }
-  } catch (const Error&) {
+  } catch (const Error& e) {
     // Slots are an optimisation: a full disk must not keep machines from starting.
+    logger("monitor")->debug("{}", e.what());
   }
   return std::nullopt;
 }
