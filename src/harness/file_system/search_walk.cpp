@@ -154,12 +154,13 @@ class LineMatcher {
 };
 
 void search_text(const std::string& path, std::string_view text, const LineMatcher& matcher,
-                 SearchAnswer& answer) {
+                 const CancellationToken& cancel, SearchAnswer& answer) {
   if (text.substr(0, k_sniffed).find('\0') != std::string_view::npos) return;
   std::size_t number = 0;
   if (text.ends_with('\n')) text.remove_suffix(1);
   for (std::string_view line : split(text, '\n')) {
     ++number;
+    cancel.throw_if_cancelled();
     if (!matcher.matches(line)) continue;
     std::string shown = utf8_replace(line.substr(0, k_max_line));
     if (line.size() > k_max_line) shown += " [... omitted end of long line]";
@@ -207,7 +208,8 @@ Task<SearchAnswer> walked_matches(Workspace workspace, SearchScope scope, Conten
       skipped.push_back(shown);
       continue;
     }
-    search_text(shown, bytes, matcher, answer);
+    co_await blocking(
+        [&](const CancellationToken& cancel) { search_text(shown, bytes, matcher, cancel, answer); });
   }
   add_notes(walk, answer);
   if (!skipped.empty()) {
