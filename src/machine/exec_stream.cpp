@@ -26,14 +26,15 @@ constexpr auto k_connect_deadline = 10s;
 ExecResult result_of(const std::string& payload) {
   auto reply = decode<ExecReply>(payload);
   if (!reply) throw guest_protocol_error(reply.error());
-  bool code_ok = !reply->exit_code || (*reply->exit_code >= 0 && *reply->exit_code <= 255);
-  bool signal_ok = !reply->signal || (*reply->signal >= 1 && *reply->signal <= 64);
-  if (reply->exit_code.has_value() == reply->signal.has_value() || !code_ok || !signal_ok) {
+  auto code = reply->exit_code.value_or(0);
+  auto signal_number = reply->signal.value_or(1);
+  bool possible = code >= 0 && code <= 255 && signal_number >= 1 && signal_number <= 64;
+  if (reply->exit_code.has_value() == reply->signal.has_value() || !possible) {
     throw Error(ErrorCode::guest_protocol, "The guest program told no possible end of the command");
   }
   ExecResult result;
-  if (reply->exit_code) result.exit_code = static_cast<int>(*reply->exit_code);
-  if (reply->signal) result.signal = static_cast<int>(*reply->signal);
+  if (reply->exit_code) result.exit_code = static_cast<int>(code);
+  if (reply->signal) result.signal = static_cast<int>(signal_number);
   result.timed_out = reply->timed_out;
   result.oom = reply->oom;
   result.out_truncated = reply->stdout_truncated;

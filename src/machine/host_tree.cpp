@@ -146,7 +146,7 @@ void HostTree::write(std::string_view bytes) {
 }
 
 void HostTree::end_file() {
-  if (!file_) return;
+  if (!file_ || !open_place_) return;
   set_facts(file_, file_facts_);
   Fd file = std::move(file_);
   if (::renameat(open_place_->folder.get(), temporary_.c_str(), open_place_->folder.get(),

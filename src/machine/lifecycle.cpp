@@ -108,7 +108,7 @@ Process start_monitor(const MachineFolder& folder, const FileLock& lock, const F
 /// The monitor's one line, or nothing when it ended without it.
 std::string read_report(const Fd& control, const MachineFolder& folder, Deadline deadline,
                         const std::optional<CancellationToken>& cancel) {
-  constexpr std::size_t k_limit = 64 * 1024;
+  constexpr std::size_t k_limit = std::size_t{64} * 1024;
   std::string text;
   while (text.find('\n') == std::string::npos && text.size() < k_limit) {
     std::array<pollfd, 2> fds{{{control.get(), POLLIN, 0}, {cancel ? cancel->fd() : -1, POLLIN, 0}}};

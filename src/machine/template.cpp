@@ -91,7 +91,7 @@ void write_record(const TemplateShape& shape, const Template& made) {
 }
 
 bool is_intact(const TemplateShape& shape, const Template& found) {
-  auto text = read_file_if_exists(found.folder / "template.json", 64 * 1024);
+  auto text = read_file_if_exists(found.folder / "template.json", std::size_t{64} * 1024);
   if (!text) return false;
   auto record = parse_json(*text);
   if (!record || !record->is_object()) return false;

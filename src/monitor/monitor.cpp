@@ -192,7 +192,7 @@ void Monitor::write_status() {
 }
 
 void Monitor::check_idle() {
-  auto limit = record_.config.idle_stop.value();
+  auto limit = record_.config.idle_stop.value_or(Duration::max());
   // Ten looks within the limit, so that it is kept to a tenth.
   auto step = std::clamp<Duration>(limit / 10, 100ms, 30s);
   idle_timer_.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(step));
