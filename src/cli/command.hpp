@@ -40,7 +40,7 @@ class Command {
   /// Declares flags and arguments; their targets are members.
   virtual void declare(Options&) {}
   /// Takes the unparsed rest (with a leading "--" where one was given).
-  virtual void take_tail(std::vector<std::string>) {}
+  virtual void take_tail(const std::vector<std::string>&) {}
   /// Does it. Throws Error.
   virtual Outcome run(Session& session) = 0;
 };

@@ -51,8 +51,8 @@ CLI::Option* Options::finish(CLI::Option* option) const {
 }
 
 CLI::Option* Options::value(const std::string& names, const std::string& placeholder, const std::string& help,
-                            std::function<void(const std::string&)> take) {
-  auto* option = app_->add_option_function<std::string>(names, std::move(take), help);
+                            const std::function<void(const std::string&)>& take) {
+  auto* option = app_->add_option_function<std::string>(names, take, help);
   option->type_name(placeholder);
   return finish(option);
 }
@@ -113,11 +113,15 @@ void Options::bytes(const std::string& names, std::optional<std::size_t>& target
   });
 }
 
-void Options::argument(const std::string& name, std::optional<std::string>& target, Need need,
-                       const std::string& help) {
+void Options::argument(const std::string& name, std::string& target, const std::string& help) {
+  app_->add_option(name, target, help)->type_name("")->required();
+}
+
+void Options::optional_argument(const std::string& name, std::optional<std::string>& target,
+                                const std::string& help) {
   auto* option = app_->add_option_function<std::string>(
       name, [&target](const std::string& text) { target = text; }, help);
-  option->type_name("")->required(need == Need::required);
+  option->type_name("");
 }
 
 void Options::arguments(const std::string& name, std::vector<std::string>& target, Need need,

@@ -45,8 +45,9 @@ class Options {
   /// Bytes; a bare number is bytes.
   void bytes(const std::string& names, std::optional<std::size_t>& target, const std::string& help);
 
-  void argument(const std::string& name, std::optional<std::string>& target, Need need,
-                const std::string& help);
+  void argument(const std::string& name, std::string& target, const std::string& help);
+  void optional_argument(const std::string& name, std::optional<std::string>& target,
+                         const std::string& help);
   void arguments(const std::string& name, std::vector<std::string>& target, Need need,
                  const std::string& help);
 
@@ -56,7 +57,7 @@ class Options {
 
  private:
   CLI::Option* value(const std::string& names, const std::string& placeholder, const std::string& help,
-                     std::function<void(const std::string&)> take);
+                     const std::function<void(const std::string&)>& take);
   CLI::Option* finish(CLI::Option* option) const;
 
   CLI::App* app_;

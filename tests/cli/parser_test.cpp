@@ -27,7 +27,7 @@ class Probe : public Command {
     options.later_value("-v,--volume", "mounts");
     if (tail_kind_ == Tail::none) options.arguments("WORD", words, Need::optional, "Words");
   }
-  void take_tail(Words given) override { tail = std::move(given); }
+  void take_tail(const Words& given) override { tail = given; }
   Outcome run(Session&) override { return ToolExit{}; }
 
   bool force = false;

@@ -80,7 +80,7 @@ class AgentRunCommand : public Command {
   }
 
   void declare(Options& options) override {
-    options.argument("PROMPT", prompt_, Need::required, "What to do; - reads it from standard input");
+    options.argument("PROMPT", prompt_, "What to do; - reads it from standard input");
     options.text("--model", "MODEL", model_,
                  fmt::format("Model, PROVIDER:NAME (default {})", k_default_model));
     options.text("--image", "IMAGE", image_, "Image of a new machine (default: the default image)");
@@ -129,9 +129,9 @@ class AgentRunCommand : public Command {
 
  private:
   std::string read_prompt() const {
-    if (*prompt_ != "-") {
-      if (prompt_->empty()) throw usage_error("the prompt is empty");
-      return *prompt_;
+    if (prompt_ != "-") {
+      if (prompt_.empty()) throw usage_error("the prompt is empty");
+      return prompt_;
     }
     std::string text(std::istreambuf_iterator<char>(std::cin), {});
     if (text.empty()) throw usage_error("there is no prompt on standard input");
@@ -239,7 +239,7 @@ class AgentRunCommand : public Command {
     }
   }
 
-  std::optional<std::string> prompt_;
+  std::string prompt_;
   std::optional<std::string> model_;
   std::optional<std::string> image_;
   std::optional<std::string> workspace_;

@@ -45,10 +45,8 @@ class CpCommand : public Command {
   }
 
   void declare(Options& options) override {
-    options.argument("SOURCE", source_, Need::required,
-                     "Path, NAME:/path, or - for standard input with --raw");
-    options.argument("DESTINATION", target_, Need::required,
-                     "Path, NAME:/path, or - for standard output with --raw");
+    options.argument("SOURCE", source_, "Path, NAME:/path, or - for standard input with --raw");
+    options.argument("DESTINATION", target_, "Path, NAME:/path, or - for standard output with --raw");
     options.flag("-r,--recursive", recursive_, "Folders with all in them");
     options.flag("-a,--archive", archive_, "The same");
     options.flag("-L,--follow-link", follow_, "Copy what links in the source point at (host to machine)");
@@ -58,8 +56,8 @@ class CpCommand : public Command {
   }
 
   Outcome run(Session& session) override {
-    auto from = parse_cp_side(*source_);
-    auto to = parse_cp_side(*target_);
+    auto from = parse_cp_side(source_);
+    auto to = parse_cp_side(target_);
     bool guest_from = std::holds_alternative<GuestPath>(from);
     if (guest_from == std::holds_alternative<GuestPath>(to)) {
       throw usage_error("cp: exactly one side must be a machine's, NAME:/path");
@@ -156,7 +154,7 @@ class CpCommand : public Command {
   CopyResult stream_in(Session& session, const Machine& machine, int fd, const std::string& target,
                        FileWriteOptions options) const {
     options.call = session.call();
-    if (mode_) options.mode = parse_mode();
+    if (mode_) options.mode = parse_mode(*mode_);
     auto writer = machine.open_write(target, options);
     CopyResult done{.files = 1};
     std::string piece(k_piece, '\0');
@@ -183,17 +181,17 @@ class CpCommand : public Command {
     return done;
   }
 
-  std::uint32_t parse_mode() const {
+  static std::uint32_t parse_mode(const std::string& text) {
     std::uint32_t mode = 0;
-    auto [end, error] = std::from_chars(mode_->data(), mode_->data() + mode_->size(), mode, 8);
-    if (error != std::errc{} || end != mode_->data() + mode_->size() || mode > 07777) {
-      throw usage_error(fmt::format("--mode: '{}' is no mode such as 644", printable(*mode_, 40)));
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+    if (error != std::errc{} || end != text.data() + text.size() || mode > 07777) {
+      throw usage_error(fmt::format("--mode: '{}' is no mode such as 644", printable(text, 40)));
     }
     return mode;
   }
 
-  std::optional<std::string> source_;
-  std::optional<std::string> target_;
+  std::string source_;
+  std::string target_;
   bool recursive_ = false;
   bool archive_ = false;
   bool follow_ = false;

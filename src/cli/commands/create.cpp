@@ -20,16 +20,16 @@ class CreateCommand : public Command {
   }
 
   void declare(Options& options) override {
-    options.argument("NAME", name_, Need::required, "Name of the machine");
-    options.argument("IMAGE", image_, Need::optional, "Image (default: the default image)");
+    options.argument("NAME", name_, "Name of the machine");
+    options.optional_argument("IMAGE", image_, "Image (default: the default image)");
     options.flag("--start", start_, "Start it too");
     machine_.declare(options);
   }
 
   Outcome run(Session& session) override {
-    check_machine_name(*name_);
+    check_machine_name(name_);
     auto config = machine_.config();
-    config.name = *name_;
+    config.name = name_;
     config.image = image_.value_or("");
     auto host = machine_.host(session);
     auto machine =
@@ -46,7 +46,7 @@ class CreateCommand : public Command {
   }
 
  private:
-  std::optional<std::string> name_;
+  std::string name_;
   std::optional<std::string> image_;
   bool start_ = false;
   MachineFlags machine_;

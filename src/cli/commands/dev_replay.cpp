@@ -23,8 +23,7 @@ class DevReplayCommand : public Command {
   }
 
   void declare(Options& options) override {
-    options.argument("FILE", file_, Need::required,
-                     "Script: JSON lines (docs/reference.md, \"Replay scripts\")");
+    options.argument("FILE", file_, "Script: JSON lines (docs/reference.md, \"Replay scripts\")");
     options.text("--listen", "ADDRESS:PORT", listen_,
                  "Address of the loopback (default 127.0.0.1:0, any free port)");
     options.flag("--until-done", until_done_, "End when every entry of the script has been used");
@@ -35,26 +34,26 @@ class DevReplayCommand : public Command {
     auto options = listen_options();
     options.on_misfit = [&session](const std::string& misfit) { session.output.note(misfit); };
     if (until_done_) options.on_all_used = [done] { done.cancel(); };
-    ReplayServer server(ReplayScript::load(*file_), std::move(options));
+    ReplayServer server(ReplayScript::load(file_), std::move(options));
     session.output.line(server.url());
     wait(session.interrupts.token(), done);
     auto report = server.stop();
     for (auto line : report.unused)
-      session.output.note(fmt::format("{}:{}: no request used this", *file_, line));
+      session.output.note(fmt::format("{}:{}: no request used this", file_, line));
     return ToolExit{.code = report.ok() ? k_exit_ok : k_exit_failed};
   }
 
  private:
   ReplayOptions listen_options() const {
     if (!listen_) return {};
-    auto colon = listen_->rfind(':');
+    const auto& listen = *listen_;
+    auto colon = listen.rfind(':');
     ReplayOptions options;
-    options.host = listen_->substr(0, colon);
-    auto port = colon == std::string::npos ? std::string() : listen_->substr(colon + 1);
+    options.host = listen.substr(0, colon);
+    auto port = colon == std::string::npos ? std::string() : listen.substr(colon + 1);
     auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), options.port);
     if (error != std::errc{} || end != port.data() + port.size() || options.host.empty()) {
-      throw usage_error(
-          fmt::format("--listen: '{}' is not of the form ADDRESS:PORT", printable(*listen_, 80)));
+      throw usage_error(fmt::format("--listen: '{}' is not of the form ADDRESS:PORT", printable(listen, 80)));
     }
     return options;
   }
@@ -66,7 +65,7 @@ class DevReplayCommand : public Command {
     }
   }
 
-  std::optional<std::string> file_;
+  std::string file_;
   std::optional<std::string> listen_;
   bool until_done_ = false;
 };

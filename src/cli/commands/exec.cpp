@@ -47,7 +47,8 @@ class ExecCommand : public Command {
     options.later_value("--kill", "a detached command");
   }
 
-  void take_tail(Words tail) override {
+  void take_tail(const Words& given) override {
+    auto tail = given;
     if (!tail.empty() && tail.front() == "--") tail.erase(tail.begin());
     if (tail.empty()) return;
     name_ = tail.front();
@@ -57,9 +58,9 @@ class ExecCommand : public Command {
   }
 
   Outcome run(Session& session) override {
-    if (!name_) throw usage_error("no machine and no command", "Write holt exec NAME COMMAND.");
+    if (name_.empty()) throw usage_error("no machine and no command", "Write holt exec NAME COMMAND.");
     if (argv_.empty()) {
-      throw usage_error(fmt::format("no command for machine '{}'", printable(*name_, 130)),
+      throw usage_error(fmt::format("no command for machine '{}'", printable(name_, 130)),
                         "Write holt exec NAME COMMAND.");
     }
     if (start_ && no_start_) throw usage_error("--start and --no-start exclude each other");
@@ -81,7 +82,7 @@ class ExecCommand : public Command {
 
   GuestExit run_once(Session& session) const {
     auto plan = this->plan(session);
-    auto machine = find_machine(session, *name_);
+    auto machine = find_machine(session, name_);
     if (machine.state() != MachineState::running) start(session, machine);
     auto exit = run_in_guest(session, machine, std::move(plan));
     if (session.globals.json) print(session, exit, machine.info());
@@ -119,7 +120,7 @@ class ExecCommand : public Command {
   bool no_start_ = false;
   bool signal_proxy_ = false;
   std::optional<std::string> exit_code_file_;
-  std::optional<std::string> name_;
+  std::string name_;
   Words argv_;
 };
 

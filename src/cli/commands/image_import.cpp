@@ -30,12 +30,12 @@ class ImageImportCommand : public Command {
   }
 
   void declare(Options& options) override {
-    options.argument("FILE", file_, Need::required, "The tar; - for standard input");
-    options.argument("NAME", name_, Need::optional, "Reference of the image (default: the file's name)");
+    options.argument("FILE", file_, "The tar; - for standard input");
+    options.optional_argument("NAME", name_, "Reference of the image (default: the file's name)");
   }
 
   Outcome run(Session& session) override {
-    if (*file_ == "-" && !name_) throw usage_error("an image from standard input needs a name");
+    if (file_ == "-" && !name_) throw usage_error("an image from standard input needs a name");
     image::ImportOptions options{.cancel = session.interrupts.token()};
     options.progress = [&session](const image::Progress& progress) {
       if (session.globals.quiet) return;
@@ -43,9 +43,9 @@ class ImageImportCommand : public Command {
           fmt::format("holt: {} entries, {}", progress.entries, show_size(progress.unpacked_bytes)));
     };
     image::Store store(session.host().directories);
-    auto name = name_.value_or(name_of_file(*file_));
-    auto image = *file_ == "-" ? store.import_root_tar(STDIN_FILENO, name, options)
-                               : store.import_root_tar(std::filesystem::path(*file_), name, options);
+    auto name = name_.value_or(name_of_file(file_));
+    auto image = file_ == "-" ? store.import_root_tar(STDIN_FILENO, name, options)
+                              : store.import_root_tar(std::filesystem::path(file_), name, options);
     session.output.clear_progress();
     if (session.globals.json) {
       session.output.json(image_json(image, {}));
@@ -56,7 +56,7 @@ class ImageImportCommand : public Command {
   }
 
  private:
-  std::optional<std::string> file_;
+  std::string file_;
   std::optional<std::string> name_;
 };
 

@@ -41,6 +41,7 @@ class ImageLsCommand : public Command {
  private:
   static void print_table(Session& session, const std::vector<Json>& images) {
     std::vector<Row> rows;
+    rows.reserve(images.size());
     for (const auto& image : images) {
       rows.push_back({image["reference"].get<std::string>(),
                       image["digest"].get<std::string>().substr(0, k_shown_digest),

@@ -28,7 +28,7 @@ class LogsCommand : public Command {
   }
 
   void declare(Options& options) override {
-    options.argument("NAME", name_, Need::required, "Machine");
+    options.argument("NAME", name_, "Machine");
     options.flag("-f,--follow", follow_, "Go on until the machine stops");
     options.number("-n,--lines", "N", lines_, "The last N lines only");
     options.flag("--console", console_, "The console (the default, and the only log of this version)");
@@ -40,7 +40,7 @@ class LogsCommand : public Command {
   }
 
   Outcome run(Session& session) override {
-    auto machine = find_machine(session, *name_);
+    auto machine = find_machine(session, name_);
     Fd file(::open(machine.console_log().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!file && errno == ENOENT && !follow_) return ToolExit{};
     if (!file) throw system_error(errno, "Open the console log", machine.name());
@@ -125,7 +125,7 @@ class LogsCommand : public Command {
     }
   }
 
-  std::optional<std::string> name_;
+  std::string name_;
   std::optional<unsigned> lines_;
   bool follow_ = false;
   bool console_ = false;

@@ -46,7 +46,8 @@ class RunCommand : public Command {
     options.later_value("--stop-signal", "a stop signal");
   }
 
-  void take_tail(Words tail) override {
+  void take_tail(const Words& given) override {
+    auto tail = given;
     if (!tail.empty() && tail.front() != "--") {
       image_ = tail.front();
       tail.erase(tail.begin());
