@@ -97,13 +97,13 @@ constexpr const char* k_discard = R"sh(
 read -r pid group < "$1/handle" 2> /dev/null
 if [ -n "$pid" ]; then
   [ "$group" = "$pid" ] && pid=-$pid
-  kill -TERM -- "$pid" 2> /dev/null
+  kill -s TERM -- "$pid" 2> /dev/null
   tries=0
-  while kill -0 -- "$pid" 2> /dev/null && [ "$tries" -lt 20 ]; do
+  while kill -s 0 -- "$pid" 2> /dev/null && [ "$tries" -lt 20 ]; do
     sleep 0.1
     tries=$((tries + 1))
   done
-  kill -KILL -- "$pid" 2> /dev/null
+  kill -s KILL -- "$pid" 2> /dev/null
 fi
 rm -rf "$1"
 )sh";
