@@ -1,6 +1,7 @@
 #include "cli/guest_signals.hpp"
 
 #include "holt/base/error.hpp"
+#include "holt/base/log.hpp"
 
 #include <csignal>
 
@@ -40,7 +41,9 @@ void GuestSignals::take(int signal_number) {
   if (final && timer_.joinable()) return kill(signal_number);
   try {
     stream_->signal(signal_number);
-  } catch (const Error&) {  // the stream's reader reports a lost machine
+  } catch (const Error& error) {
+    // The stream's reader reports a lost machine; this is only its echo.
+    logger("cli")->debug("signal {} was not delivered: {}", signal_number, error.what());
   }
   if (!final) return;
   timer_ = std::jthread([this, signal_number](const std::stop_token& stop) {
