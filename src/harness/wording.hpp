@@ -89,13 +89,6 @@ inline std::string write_parent_not_directory(std::string_view path) {
 inline std::string write_done(std::string_view path, std::size_t chars, std::size_t lines) {
   return fmt::format("Wrote {} ({} chars, {} lines).", path, chars, lines);
 }
-inline std::string file_conflict(std::string_view path, std::string_view expected, std::string_view actual) {
-  return fmt::format(
-      "Conflict: '{}' was changed by someone else (expected hash:{}, got hash:{}). Read it again, then "
-      "repeat "
-      "the change.",
-      path, expected, actual);
-}
 inline constexpr const char* k_edit_no_form =
     "Give old_text with new_text, or replacements with at least one item.";
 inline constexpr const char* k_edit_two_forms =

@@ -19,7 +19,6 @@ Task<SearchScope> scope_of(Workspace workspace, const Target& target, const Grep
   SearchScope scope{.directory = target.path,
                     .file = std::nullopt,
                     .prefix = target.display == "." ? "" : target.display + "/",
-                    .root = target.root,
                     .glob = arguments.glob};
   if (!entry.is_dir) {
     std::size_t slash = target.path.rfind('/');

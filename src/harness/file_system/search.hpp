@@ -16,7 +16,6 @@ struct SearchScope {
   std::string directory;            ///< absolute; the programs run in it
   std::optional<std::string> file;  ///< the only file in it to search
   std::string prefix;               ///< of answers, in front of paths below `directory`
-  std::string root;                 ///< absolute, real: nothing outside is told
   std::optional<std::string> glob;
 };
 
