@@ -6,6 +6,7 @@
 #include "holt/models/test_model.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <fstream>
 #include <future>
 
@@ -132,6 +133,26 @@ TEST_F(SmolSandboxTest, DestroyedMachineIsGoneForGood) {
   EXPECT_TRUE(text.starts_with("smol VM '" + ref.id + "' is gone")) << text;
   EXPECT_EQ(machines(), 0U) << "no replacement";
   sandbox.destroy(ref);
+}
+
+TEST_F(SmolSandboxTest, MachineThatCrashesUnderACommandIsUnavailableAndCanBeAttachedAgain) {
+  auto backend = fresh();
+  Workspace workspace(backend);
+  workspace.write_text_sync("note.txt", "kept\n");
+  workspace.run_sync({"sync"});
+  auto running = std::async(std::launch::async, [&] {
+    return text_of_unavailable(
+        [&] { workspace.run_sync(WorkspaceCommand::shell("touch started; sleep 60"), {.timeout = 50s}); });
+  });
+  ASSERT_TRUE(testing_support::eventually([&] { return workspace.exists_sync("started"); }));
+  auto pid = sync_wait(backend->get_sandbox()).info().pid;
+  ASSERT_TRUE(pid);
+  ::kill(*pid, SIGKILL);
+  std::string text = running.get();
+  EXPECT_TRUE(text.starts_with("smol VM '" + backend->ref()->id + "' does not run but is failed")) << text;
+  text_of_unavailable([&] { workspace.read_text_sync("note.txt"); });
+  Workspace again(SmolSandbox(options_).backend(*backend->ref()));
+  EXPECT_EQ(again.read_text_sync("note.txt"), "kept\n");
 }
 
 TEST_F(SmolSandboxTest, DestroyDoesNotBootAStoppedMachine) {

@@ -3,11 +3,16 @@
 #include "harness/wording.hpp"
 #include "holt/base/log.hpp"
 
+#include <chrono>
+#include <thread>
+
 #include <fmt/format.h>
 
 namespace holt::smol {
 namespace {
 
+constexpr std::chrono::seconds k_settling{3};
+constexpr std::chrono::milliseconds k_settling_step{10};
 constexpr const char* k_logger = "pydantic_ai_harness.smol_sandbox._backend";
 
 bool is_host_code(ErrorCode code) {
@@ -24,6 +29,26 @@ bool is_about_a_path(const Error& error) {
   throw WorkspaceUnavailableError(
       wording::smol_gone(name) +
       ". It is not replaced; ask for a new one with workspace='new' (holt::new_workspace).");
+}
+
+/// The state of a machine after it failed a request; nothing when it is gone. A machine that is being ended
+/// still passes for running for a moment: one that answers is.
+std::optional<MachineState> settled_state(const Machine& machine) {
+  for (Deadline deadline = Deadline::after(k_settling);; std::this_thread::sleep_for(k_settling_step)) {
+    MachineState state{};
+    try {
+      state = machine.state();
+      bool passing = state == MachineState::starting || state == MachineState::stopping;
+      if (deadline.passed()) return state;
+      if (passing) continue;
+      if (state != MachineState::running) return state;
+      machine.ping({.deadline = deadline});
+      return state;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::not_found) return std::nullopt;
+      if (deadline.passed()) return state;
+    }
+  }
 }
 
 [[noreturn]] void throw_no_host(const Error& error) {
@@ -164,13 +189,9 @@ void Sandbox::explain_and_throw(const Machine& machine, const Error& error) {
               error.code() == ErrorCode::guest_protocol || error.code() == ErrorCode::invalid_state ||
               error.code() == ErrorCode::not_found;
   if (!lost || is_about_a_path(error)) throw;
-  std::optional<MachineState> state;
-  try {
-    state = machine.state();
-  } catch (const Error& failed) {
-    if (failed.code() == ErrorCode::not_found) throw_gone(machine.name());
-  }
-  if (state && *state != MachineState::running) {
+  std::optional<MachineState> state = settled_state(machine);
+  if (!state) throw_gone(machine.name());
+  if (*state != MachineState::running) {
     throw WorkspaceUnavailableError(wording::smol_not_running(machine.name(), to_string(*state)),
                                     ErrorCode::guest_lost);
   }
