@@ -204,6 +204,8 @@ std::expected<void, ProtocolError> FrameParser::feed(std::string_view bytes) {
 }
 
 std::span<char> FrameParser::space() {
+  // Room that was handed out and never filled is no part of the payload.
+  if (handed_payload_) payload_.resize(payload_filled_);
   std::size_t missing = in_payload_ ? payload_size_ - payload_.size() : 0;
   handed_payload_ = missing >= k_direct_read;
   if (!handed_payload_) {

@@ -97,6 +97,26 @@ TEST(FrameParser, ReadsStraightIntoLargePayloads) {
   }
 }
 
+TEST(FrameParser, SpaceAskedForAgainWithoutBytesLosesAndAddsNothing) {
+  std::string payload(k_max_payload, 'p');
+  payload.front() = 'a';
+  payload.back() = 'z';
+  auto bytes = wire({.type = FrameType::output, .stream = 1}, payload);
+  FrameParser parser(Side::server);
+  for (std::string_view rest = bytes; !rest.empty();) {
+    parser.space();
+    auto room = parser.space();
+    ASSERT_FALSE(room.empty());
+    auto count = std::min({room.size(), std::size_t{4093}, rest.size()});
+    std::copy_n(rest.begin(), count, room.begin());
+    ASSERT_TRUE(parser.commit(count));
+    rest.remove_prefix(count);
+  }
+  auto frame = parser.next();
+  ASSERT_TRUE(frame);
+  EXPECT_TRUE(frame->payload == payload);
+}
+
 TEST(FrameParser, LengthsUpToTheLimitWorkAndAboveAreRefusedByTheHeaderAlone) {
   FrameParser parser(Side::server);
   ASSERT_TRUE(parser.feed(wire({.type = FrameType::output, .stream = 1}, std::string(k_max_payload, 'x'))));

@@ -151,7 +151,8 @@ class FrameParser {
   /// Takes any piece of the stream, however cut.
   std::expected<void, ProtocolError> feed(std::string_view bytes);
 
-  /// The same without a copy for large payloads: read into space(), then say how much arrived.
+  /// The same without a copy for large payloads: read into space(), then say how much arrived. When nothing
+  /// did, space() may be asked for again without commit().
   std::span<char> space();
   std::expected<void, ProtocolError> commit(std::size_t bytes);
 
