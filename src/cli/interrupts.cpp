@@ -12,9 +12,6 @@
 namespace holt::cli {
 namespace {
 
-// A user who interrupts waits three seconds at most; the rest is for the exit itself.
-constexpr auto k_patience = std::chrono::milliseconds(2500);
-
 sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -38,17 +35,27 @@ Interrupts::~Interrupts() {
   end_write_.reset();
 }
 
+void Interrupts::set_patience(std::chrono::milliseconds patience) {
+  std::lock_guard lock(mutex_);
+  patience_ = patience;
+}
+
+std::chrono::milliseconds Interrupts::patience() const {
+  std::lock_guard lock(mutex_);
+  return patience_;
+}
+
 std::optional<int> Interrupts::signal() const {
   std::lock_guard lock(mutex_);
   return signal_;
 }
 
 void Interrupts::watch() {
-  Deadline patience = Deadline::never();
+  Deadline end = Deadline::never();
   while (true) {
     pollfd fds[2] = {{.fd = signals_.get(), .events = POLLIN, .revents = 0},
                      {.fd = end_read_.get(), .events = POLLIN, .revents = 0}};
-    int ready = ::poll(fds, 2, patience.poll_timeout());
+    int ready = ::poll(fds, 2, end.poll_timeout());
     if (ready < 0 && errno != EINTR) return;
     if (ready > 0 && fds[1].revents != 0) return;
     signalfd_siginfo info{};
@@ -56,8 +63,8 @@ void Interrupts::watch() {
       take(static_cast<int>(info.ssi_signo));
     }
     auto taken = signal();
-    if (taken && !patience.at()) patience = Deadline::after(k_patience);
-    if (taken && patience.passed()) ::_exit(128 + *taken);
+    if (taken && !end.at()) end = Deadline::after(patience());
+    if (taken && end.passed()) ::_exit(128 + *taken);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "holt/base/cancellation.hpp"
 #include "holt/base/fd.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -16,8 +17,9 @@ namespace holt::cli {
 /// Takes SIGINT, SIGTERM, SIGHUP and SIGQUIT of the process over, ignores SIGPIPE. Made once, in main, before
 /// any other thread (the others inherit the blocked signals).
 ///
-/// Without a receiver the first signal cancels token(); a second one, or 2.5 s in which the program did not
-/// end, ends the process with 128 + N at once (machines of its own then end with their connection).
+/// Without a receiver the first signal cancels token(); a second one, or a time in which the program did not
+/// end (2.5 s where set_patience() says nothing else), ends the process with 128 + N at once (machines of its
+/// own then end with their connection).
 class Interrupts {
  public:
   Interrupts();
@@ -26,7 +28,10 @@ class Interrupts {
 
   /// Cancelled by the first signal that nobody received.
   const CancellationToken& token() const { return token_; }
-  /// That signal.
+  /// How long the program may take to end after the first signal. For verbs that have more to clean up.
+  /// Of no effect after that signal. Thread-safe.
+  void set_patience(std::chrono::milliseconds patience);
+  /// The signal that cancelled token().
   std::optional<int> signal() const;
 
   /// While it lives, signals go to the receiver, on the watching thread, and cancel nothing.
@@ -44,10 +49,13 @@ class Interrupts {
  private:
   void watch();
   void take(int signal_number);
+  std::chrono::milliseconds patience() const;
 
   CancellationToken token_;
   mutable std::mutex mutex_;
   std::optional<int> signal_;
+  // A user who interrupts waits three seconds at most; the rest is for the exit itself.
+  std::chrono::milliseconds patience_ = std::chrono::milliseconds(2500);
   std::function<void(int)> receiver_;
   Fd signals_;
   Fd end_read_;

@@ -118,7 +118,7 @@ END
   holt_ --json agent run 'Try.'
   expect_code 1
   expect_json '.error.code == "UNAUTHORIZED"'
-  ! grep -q replayed "$BATS_TEST_TMPDIR/err"
+  refute_grep replayed "$BATS_TEST_TMPDIR/err"
   unset ANTHROPIC_API_KEY
   holt_ agent run 'Try.'
   expect_code 1
@@ -127,6 +127,40 @@ END
   expect_code 1
   expect_err_has nope
   [ -z "$("$HOLT" ls -a -q)" ]
+}
+
+@test "AMissingModelIsAFailureOfTheModelAndAMissingMachineOneOfTheEngine" {
+  script << 'END'
+{"reply": {"status": 404, "body": {"type": "error", "error": {"type": "not_found_error", "message": "model: nope"}}}}
+{"reply": {"tool_calls": [{"name": "shell", "arguments": {"command": "true"}}]}}
+END
+  replay "$BATS_TEST_TMPDIR/script.jsonl"
+  holt_ --json agent run 'Try.'
+  expect_code 1
+  expect_json_error NOT_FOUND
+  holt_ --json agent run --workspace no-such-machine 'Try.'
+  expect_code 125
+  expect_json_error NOT_FOUND
+  holt_ --json agent run --workspace pydantic-ai-0123456789abcdef0123456789abcdef 'Try.'
+  expect_code 125
+  expect_json_error NOT_FOUND
+}
+
+@test "ASaveThatFailsHidesNeitherTheAnswerNorTheErrorOfTheRun" {
+  script << 'END'
+{"reply": {"text": "hello"}}
+{"reply": {"status": 401, "body": {"type": "error", "error": {"type": "authentication_error", "message": "invalid x-api-key"}}}}
+END
+  replay "$BATS_TEST_TMPDIR/script.jsonl"
+  unwritable=$BATS_TEST_TMPDIR/$(printf '%0300d' 0)
+  holt_ agent run --save "$unwritable" 'Greet.'
+  expect_code 1
+  expect_out hello
+  expect_err_has "--save"
+  holt_ --json agent run --save "$unwritable" 'Again.'
+  expect_code 1
+  expect_json_error UNAUTHORIZED
+  expect_err_has "--save"
 }
 
 @test "WhatIsNoHistoryIsRefusedBeforeAnythingStarts" {
@@ -138,6 +172,9 @@ END
   holt_ --json agent run --history /no/such/file 'Go on.'
   expect_json_error NOT_FOUND
   holt_ --json agent run --save /no/such/folder/x 'Go.'
+  expect_code 2
+  expect_json_error USAGE
+  holt_ --json agent run --save "$BATS_TEST_TMPDIR" 'Go.'
   expect_code 2
   expect_json_error USAGE
   holt_ agent run ''
@@ -183,10 +220,10 @@ END
 
 @test "AnInterruptEndsTheRunWith130AndKeepsTheMessages" {
   script << 'END'
-{"reply": {"tool_calls": [{"name": "shell", "arguments": {"command": "touch /workspace/begun; sleep 250"}}]}}
+{"reply": {"tool_calls": [{"name": "shell", "arguments": {"command": "trap '' TERM; touch /workspace/begun; sleep 250"}}]}}
 END
   replay "$BATS_TEST_TMPDIR/script.jsonl"
-  "$HOLT" agent run --save "$BATS_TEST_TMPDIR/history.json" 'Wait.' > "$BATS_TEST_TMPDIR/out" 2> "$BATS_TEST_TMPDIR/err" < /dev/null 3>&- &
+  HOLT_QUIET=0 "$HOLT" agent run --save "$BATS_TEST_TMPDIR/history.json" 'Wait.' > "$BATS_TEST_TMPDIR/out" 2> "$BATS_TEST_TMPDIR/err" < /dev/null 3>&- &
   pid=$!
   begun() { m=$("$HOLT" ls -q) && [ -n "$m" ] && "$HOLT" exec "$m" test -e /workspace/begun < /dev/null; }
   eventually begun
@@ -195,4 +232,5 @@ END
   wait $pid || code=$?
   [ "$code" = 130 ]
   jq -e 'length >= 2' "$BATS_TEST_TMPDIR/history.json"
+  grep -q "workspace $m is kept" "$BATS_TEST_TMPDIR/err"
 }

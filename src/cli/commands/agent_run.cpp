@@ -9,6 +9,8 @@
 #include "holt/workspace/errors.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <exception>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
@@ -24,6 +26,8 @@ namespace {
 constexpr std::size_t k_longest_prompt = std::size_t{4} << 20;
 constexpr std::size_t k_longest_history = std::size_t{256} << 20;
 constexpr std::string_view k_default_model = "anthropic:claude-opus-5-5";
+// After an interrupt: the machine's job is asked to end, then killed; messages are saved; a machine goes.
+constexpr auto k_patience = std::chrono::seconds(15);
 constexpr std::string_view k_own_prefix = "pydantic-ai-";
 
 /// True for the names that SmolSandbox gives its machines; only these are taken from a history.
@@ -36,6 +40,8 @@ bool is_sandbox_id(const std::string& name) {
 int code_of(const Error& error) {
   if (dynamic_cast<const RunTimedOut*>(&error) != nullptr) return k_exit_timeout;
   if (dynamic_cast<const UsageLimitExceeded*>(&error) != nullptr) return k_exit_timeout;
+  // Before the codes: a model that its provider does not have is NOT_FOUND as a machine is.
+  if (dynamic_cast<const AgentRunError*>(&error) != nullptr) return k_exit_failed;
   if (dynamic_cast<const WorkspaceUnavailableError*>(&error) != nullptr) return k_exit_engine;
   switch (error.code()) {
     case ErrorCode::kvm_unavailable:
@@ -53,6 +59,13 @@ int code_of(const Error& error) {
       return k_exit_failed;
   }
 }
+
+/// What is known once the model's part is over.
+struct Ending {
+  std::set<std::string> known = {};  ///< ids of machines that somebody else names
+  std::optional<RunRecord> record = std::nullopt;
+  std::optional<Error> save_failure = std::nullopt;
+};
 
 Json usage_json(const RunUsage& usage) {
   return {{"requests", usage.requests},
@@ -104,30 +117,52 @@ class AgentRunCommand : public Command {
     auto history = read_history();
     check_save();
     if (auto verdict = cached_accelerator(session.host())) session.warn_of(verdict->accelerator);
-    AgentProgress progress(session);
-    auto options = run_options(session, progress, std::move(history));
-    auto known = named_workspaces(options);
-    std::optional<RunRecord> record;
-    options.on_end = [this, &record](const RunRecord& ended) {
-      record = ended;
-      if (save_ && !ended.all_messages().empty()) {
-        write_file_atomically(*save_, ended.all_messages_json() + "\n");
-      }
-    };
+    session.interrupts.set_patience(k_patience);
+    Ending ending;
     try {
-      Agent agent(model_.value_or(std::string(k_default_model)),
-                  {.capabilities = {sandbox(session), Coder()}});
-      auto result = agent.run_sync(prompt, std::move(options));
-      session.output.clear_progress();
-      print(session, result);
+      work(session, prompt, std::move(history), ending);
     } catch (const Error& error) {
-      if (record) leave_behind(session, *record, known);
+      wind_up(session, ending);
       throw CodedError(error, code_of(error));
+    } catch (...) {  // standard output's reader has gone, or a fault
+      wind_up(session, ending);
+      throw;
     }
+    if (ending.save_failure) throw CodedError(*ending.save_failure, k_exit_failed);
     return ToolExit{};
   }
 
  private:
+  void work(Session& session, const std::string& prompt, MessageHistory history, Ending& ending) const {
+    AgentProgress progress(session);
+    auto options = run_options(session, progress, std::move(history));
+    ending.known = named_workspaces(options);
+    options.on_end = [this, &ending](const RunRecord& record) {
+      ending.record = record;
+      ending.save_failure = save(record);
+    };
+    Agent agent(model_.value_or(std::string(k_default_model)), {.capabilities = {sandbox(session), Coder()}});
+    auto result = agent.run_sync(prompt, std::move(options));
+    session.output.clear_progress();
+    print(session, result);
+  }
+
+  /// Writes the messages. A failure is returned: neither the answer nor the run's own error gives way to it.
+  std::optional<Error> save(const RunRecord& record) const {
+    if (!save_ || record.all_messages().empty()) return std::nullopt;
+    auto failure = [this](ErrorCode code, const char* reason) {
+      return Error(code, fmt::format("--save {}: {}", printable(*save_, 200), reason));
+    };
+    try {
+      write_file_atomically(*save_, record.all_messages_json() + "\n");
+      return std::nullopt;
+    } catch (const Error& error) {
+      return failure(error.code(), error.what());
+    } catch (const std::exception& error) {
+      return failure(ErrorCode::internal, error.what());
+    }
+  }
+
   std::string read_prompt() const {
     if (prompt_ != "-") {
       if (prompt_.empty()) throw usage_error("the prompt is empty");
@@ -151,13 +186,16 @@ class AgentRunCommand : public Command {
     }
   }
 
-  /// A folder that is missing is noticed before the model is paid for.
+  /// A folder that is missing, or in the file's place, is noticed before the model is paid for.
   void check_save() const {
     if (!save_) return;
     auto folder = std::filesystem::absolute(*save_).parent_path();
     std::error_code ignored;
     if (save_->empty() || !std::filesystem::is_directory(folder, ignored)) {
       throw usage_error(fmt::format("--save: there is no folder {}", printable(folder.string(), 200)));
+    }
+    if (std::filesystem::is_directory(*save_, ignored)) {
+      throw usage_error(fmt::format("--save: {} is a folder", printable(*save_, 200)));
     }
   }
 
@@ -205,7 +243,14 @@ class AgentRunCommand : public Command {
     return ids;
   }
 
-  /// After a failure: a machine made for this run in which the model has not done anything goes, since no
+  /// After a failure: what else went wrong, and what stays.
+  void wind_up(Session& session, const Ending& ending) const {
+    session.output.clear_progress();
+    if (ending.record) leave_behind(session, *ending.record, ending.known);
+    if (ending.save_failure) session.output.note(printable(ending.save_failure->what()));
+  }
+
+  /// A machine made for this run in which the model has not done anything goes, since no
   /// history names it; another one is named, so that the user can look into it.
   void leave_behind(Session& session, const RunRecord& record, const std::set<std::string>& known) const {
     auto ref = record.workspace().ref();
@@ -215,9 +260,10 @@ class AgentRunCommand : public Command {
           return std::holds_alternative<ModelResponse>(message);
         });
     if (!unused) return session.note(fmt::format("workspace {} is kept", ref->id));
+    session.note(fmt::format("removing workspace {}, in which nothing was done", ref->id));
     try {
       sandbox(session).destroy(*ref);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       session.note(fmt::format("workspace {} is kept: {}", ref->id, error.what()));
     }
   }
