@@ -148,9 +148,9 @@ END
 
 @test "NoColourAndNoAnimationOutsideATerminal" {
   holt_ help
-  ! grep -q $'\x1b' "$BATS_TEST_TMPDIR/out"
+  refute_grep $'\x1b' "$BATS_TEST_TMPDIR/out"
   holt_ lss
-  ! grep -q $'\x1b' "$BATS_TEST_TMPDIR/err"
+  refute_grep $'\x1b' "$BATS_TEST_TMPDIR/err"
 }
 
 @test "ClosedStreamsAreNoFailure" {

@@ -32,6 +32,15 @@ expect_err_has() {
     return 1
   fi
 }
+# Fails unless grep, given the same arguments, finds nothing ("! grep" fails only as the last command of a test).
+refute_grep() {
+  local found status=0
+  found=$(grep "$@" 2>&1) || status=$?
+  if [ "$status" != 1 ]; then
+    printf 'grep %s ended with %s: %s\n' "$*" "$status" "$found"
+    return 1
+  fi
+}
 # An expression of jq that must be true of standard output, which must be one JSON document.
 expect_json() {
   if [ "$(jq -s 'length' "$BATS_TEST_TMPDIR/out" 2> /dev/null)" != 1 ] || ! jq -e "$1" "$BATS_TEST_TMPDIR/out" > /dev/null; then

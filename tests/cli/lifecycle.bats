@@ -52,7 +52,7 @@ teardown() {
     and has("ports") and has("mounts") and has("env") and has("workdir") and has("user") and has("labels") and has("persistent")
     and has("diskBytes") and has("memoryBytes")'
   expect_json '.[0].env == ["SECRET"] and .[0].labels.team == "red" and .[0].resources == {"cpus":2,"memoryMb":1024,"diskGb":20}'
-  ! grep -q hidden "$BATS_TEST_TMPDIR/out"
+  refute_grep hidden "$BATS_TEST_TMPDIR/out"
   holt_ ls -a --filter label=team=red -q
   expect_out keys
   holt_ ls -a --filter label=team=blue -q

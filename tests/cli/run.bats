@@ -33,7 +33,7 @@ teardown_file() {
   if [ "$("$HOLT" inspect "$machine" --format '{{.accelerator}}')" = tcg ]; then
     [ "$(grep -c 'isolation boundary' "$BATS_TEST_TMPDIR/err")" = 1 ]
   else
-    ! grep -q 'isolation boundary' "$BATS_TEST_TMPDIR/err"
+    refute_grep 'isolation boundary' "$BATS_TEST_TMPDIR/err"
   fi
 }
 
@@ -132,7 +132,7 @@ teardown_file() {
 
 @test "NothingOfTheHostsEnvironmentIsInTheGuest" {
   SECRET_OF_HOST=xyzzy holt_ exec "$machine" env
-  ! grep -qE 'xyzzy|HOLT_|BATS' "$BATS_TEST_TMPDIR/out"
+  refute_grep -E 'xyzzy|HOLT_|BATS' "$BATS_TEST_TMPDIR/out"
 }
 
 @test "JsonKeepsBytesThatAreNoText" {
