@@ -18,7 +18,7 @@ Task<SearchScope> scope_of(Workspace workspace, const Target& target, const Grep
   if (missing) throw ModelRetry(wording::search_no_target(arguments.path));
   SearchScope scope{.directory = target.path,
                     .file = std::nullopt,
-                    .prefix = target.display == "." ? "" : target.display + "/",
+                    .prefix = target.display == "." ? "" : join_path(target.display, ""),
                     .glob = arguments.glob};
   if (!entry.is_dir) {
     std::size_t slash = target.path.rfind('/');

@@ -23,7 +23,7 @@ Task<ToolReturn> list_files(const Toolbox& box, Workspace workspace, ListFiles a
   }
   SearchScope scope{.directory = target.path,
                     .file = std::nullopt,
-                    .prefix = target.display == "." ? "" : target.display + "/",
+                    .prefix = target.display == "." ? "" : join_path(target.display, ""),
                     .glob = arguments.glob};
   if (!runs_commands(workspace)) {
     SearchAnswer walked = co_await walked_files(workspace, std::move(scope));

@@ -51,7 +51,7 @@ class Walker {
   Task<void> visit(std::string directory, std::vector<std::string>& open) {
     std::vector<FileEntry> entries;
     try {
-      entries = co_await workspace_.list_dir(real_directory_ + directory);
+      entries = co_await workspace_.list_dir(real_path(directory));
     } catch (const PathError&) {
       co_return;  // gone or closed: the rest is searched
     }
@@ -77,14 +77,20 @@ class Walker {
     }
   }
 
+  /// `path` is empty or starts with a slash.
+  std::string real_path(const std::string& path) const {
+    bool below_root = real_directory_ == "/" && !path.empty();
+    return below_root ? path : real_directory_ + path;
+  }
+
   Task<bool> is_link(std::string path) {
     std::string real;
     try {
-      real = co_await workspace_.realpath(real_directory_ + path);
+      real = co_await workspace_.realpath(real_path(path));
     } catch (const PathError&) {
       co_return true;
     }
-    co_return real != real_directory_ + path;
+    co_return real != real_path(path);
   }
 
   Workspace workspace_;
