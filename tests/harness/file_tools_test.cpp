@@ -135,6 +135,12 @@ TEST_F(FileTools, TooLargeFileIsNotRead) {
             "or a shell tool.");
 }
 
+TEST_F(FileTools, TooLargeFileIsNotEdited) {
+  std::ofstream(root_ / "sparse").close();
+  std::filesystem::resize_file(root_ / "sparse", std::uintmax_t{1} << 40);
+  EXPECT_EQ(retry_of([&] { edit("sparse", "a", "b"); }), wording::read_too_large(std::size_t{64} << 20));
+}
+
 TEST_F(FileTools, LargePictureIsNotCutIntoText) {
   put("big.png", "\x89PNG\r\n\x1a\n" + std::string(100'000, '\1'));
   std::string text = read("big.png");
@@ -237,6 +243,41 @@ TEST_F(FileTools, ReadOnlyWorkspaceIsSearchedInProcessAndWithinItsRoot) {
   EXPECT_TRUE(retry_of([&] { search({.pattern = "("}); }).starts_with("Bad regex: "));
   EXPECT_EQ(retry_of([&] { search({.pattern = "(x+)+y"}); }), wording::k_grep_nested_repeat);
   EXPECT_THROW(answer<WriteFile>(&write_file, {.path = "a.txt", .content = "x"}), ToolFailed);
+}
+
+/// Reading only; shows a directory of the wrapped workspace as the root of the file system.
+class AtRoot final : public ReadOnlyWorkspace {
+ public:
+  AtRoot(Workspace wrapped, std::string directory)
+      : ReadOnlyWorkspace(std::move(wrapped)), directory_(std::move(directory)) {}
+  Task<std::string> working_dir() override { co_return "/"; }
+  Task<std::string> read_bytes(std::string path) override {
+    return ReadOnlyWorkspace::read_bytes(directory_ + path);
+  }
+  Task<FileEntry> stat(std::string path) override { return ReadOnlyWorkspace::stat(directory_ + path); }
+  Task<std::vector<FileEntry>> list_dir(std::string path) override {
+    auto entries = co_await ReadOnlyWorkspace::list_dir(directory_ + path);
+    for (auto& entry : entries) entry.path.erase(0, directory_.size());
+    co_return entries;
+  }
+  Task<std::string> realpath(std::string path) override {
+    std::string real = co_await ReadOnlyWorkspace::realpath(directory_ + path);
+    real.erase(0, directory_.size());
+    co_return real.empty() ? "/" : real;
+  }
+
+ private:
+  std::string directory_;
+};
+
+TEST_F(FileTools, WalkedSearchOfTheRootDirectoryFindsItsFiles) {
+  std::filesystem::create_directories(root_ / "etc/deep");
+  put("top.txt", "needle\n");
+  put("etc/deep/low.txt", "needle\n");
+  std::filesystem::create_symlink("top.txt", root_ / "link.txt");
+  workspace_ = Workspace(std::make_shared<AtRoot>(workspace_, root_.string()));
+  EXPECT_EQ(search({.pattern = "needle"}), "etc/deep/low.txt:1:needle\ntop.txt:1:needle");
+  EXPECT_EQ(answer<ListFiles>(&list_files, {.path = "/"}), "etc/deep/low.txt\ntop.txt");
 }
 
 TEST_F(FileTools, BacktrackingRegexEndsInsteadOfHanging) {

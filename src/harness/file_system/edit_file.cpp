@@ -43,10 +43,12 @@ std::string replaced(std::string text, const std::vector<Replacement>& replaceme
   return text;
 }
 
-/// The file as text. A missing one and a directory are retries here.
+/// The file as text. A missing one, a directory and one that is too large are retries here.
 Task<std::string> text_to_edit(Workspace workspace, const Target& target) {
   std::string bytes;
   try {
+    FileEntry entry = co_await workspace.stat(target.path);
+    if (entry.size > k_max_file_bytes) throw ModelRetry(wording::read_too_large(k_max_file_bytes));
     bytes = co_await workspace.read_bytes(target.path);
   } catch (const PathError& error) {
     bool no_file = error.kind() == PathErrorKind::not_found ||

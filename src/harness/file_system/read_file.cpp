@@ -13,7 +13,6 @@ namespace holt::file_tools {
 namespace {
 
 constexpr std::int64_t k_max_lines = 2000;
-constexpr std::size_t k_max_bytes = std::size_t{64} << 20;
 constexpr std::size_t k_max_media_bytes = 5'000'000;
 constexpr std::size_t k_max_header_path = 12500;  // characters
 constexpr std::size_t k_notice_room = 200;        // characters kept for the line that says how to read on
@@ -176,9 +175,9 @@ Task<ToolReturn> read_file(const Toolbox& box, Workspace workspace, ReadFile arg
   try {
     FileEntry entry = co_await workspace.stat(target.path);
     if (entry.is_dir) co_return text_answer(wording::path_not_found(arguments.path));
-    if (entry.size > k_max_bytes) {
+    if (entry.size > k_max_file_bytes) {
       co_return text_answer(fmt::format("[{} | {} bytes]\n{}", shown_path(arguments.path), *entry.size,
-                                        wording::read_too_large(k_max_bytes)));
+                                        wording::read_too_large(k_max_file_bytes)));
     }
     bytes = co_await workspace.read_bytes(target.path);
   } catch (const PathError& error) {

@@ -8,10 +8,14 @@
 #include "holt/agent/tool.hpp"
 #include "holt/workspace/workspace.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
 namespace holt::file_tools {
+
+/// A larger file is neither read nor edited: its text would have to fit into memory several times.
+constexpr std::size_t k_max_file_bytes = std::size_t{64} << 20;
 
 /// Immutable but for the locks; serves any number of runs.
 struct Toolbox {
