@@ -43,7 +43,9 @@ Json add_arguments(Json args, const Json& delta) {
   if (delta.is_null()) return args;
   if (args.is_null()) return delta;
   if (args.is_string() && delta.is_string()) {
-    return args.get_ref<const std::string&>() + delta.get_ref<const std::string&>();
+    // In place: the whole text copied for each delta would be quadratic.
+    args.get_ref<std::string&>() += delta.get_ref<const std::string&>();
+    return args;
   }
   if (args.is_object() && delta.is_object()) {
     args.update(delta);
