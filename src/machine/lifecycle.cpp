@@ -30,7 +30,8 @@ using namespace std::chrono_literals;
 // Behind the monitor's own 30 s for all attempts of a start, and 20 s for its turn on a busy host.
 constexpr auto k_start_deadline = 55s;
 constexpr auto k_template_deadline = 90s;
-constexpr auto k_stop_margin = 10s;
+// Behind the monitor's own 15 s for the flush that follows the grace.
+constexpr auto k_stop_margin = 20s;
 constexpr auto k_remove_deadline = 10s;
 constexpr auto k_poll_step = 2ms;
 
@@ -273,7 +274,9 @@ void start_machine(const MachineFolder& folder, const StartOptions& options, con
 }
 
 void stop_machine(const MachineFolder& folder, const StopOptions& options) {
-  auto deadline = options.call.deadline.value_or(Deadline::after(options.grace + k_stop_margin));
+  auto force_at = Deadline::after(options.grace + k_stop_margin);
+  auto deadline =
+      options.call.deadline.value_or(Deadline::after(options.grace + k_stop_margin + k_remove_deadline));
   auto grace_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
       std::chrono::ceil<std::chrono::milliseconds>(options.grace).count(), 0, 600'000));
   for (;;) {
@@ -282,17 +285,17 @@ void stop_machine(const MachineFolder& folder, const StopOptions& options) {
       return;
     }
     try {
-      Wait wait{.deadline = Deadline::after(options.grace + k_stop_margin / 2).earlier(deadline),
-                .cancel = options.call.cancel};
+      Wait wait{.deadline = force_at.earlier(deadline), .cancel = options.call.cancel};
       StreamConnection::open(folder, protocol::ShutdownRequest{.grace_ms = grace_ms}, Effect::none, wait)
           ->reply(wait);
-      lock_folder(folder, deadline, options.call.cancel);
+      lock_folder(folder, wait.deadline, options.call.cancel);
       return;
     } catch (const Error& e) {
-      // Starting or stopping already, or gone while it was asked: look again. Only one that does not answer
-      // is killed.
+      // Starting or stopping already, or gone while it was asked: look again.
       if (e.code() == ErrorCode::not_found || e.code() == ErrorCode::cancelled) throw;
-      if (e.code() == ErrorCode::timeout) {
+      // Only one that does not answer in all of its time is killed: a caller's earlier deadline does not cost
+      // it its flush.
+      if (e.code() == ErrorCode::timeout && force_at.passed() && !deadline.passed()) {
         end_by_force(folder, Deadline::after(k_remove_deadline));
         return;
       }

@@ -41,7 +41,9 @@ struct StartOptions {
 
 struct StopOptions {
   Duration grace = std::chrono::seconds(10);  ///< for the guest to flush; then the VMM is ended without it
-  CallOptions call = {};                      ///< default deadline: grace + 10 s
+  /// Default deadline: grace + 30 s. One that passes before the machine has ended is TIMEOUT, and the machine
+  /// goes on stopping.
+  CallOptions call = {};
 };
 
 enum class RemoveMode {
