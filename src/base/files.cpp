@@ -143,6 +143,13 @@ std::optional<FileLock> FileLock::try_acquire(const std::filesystem::path& path)
   return FileLock(std::move(fd));
 }
 
+std::optional<FileLock> FileLock::try_acquire_existing(const std::filesystem::path& path) {
+  Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) throw system_error(errno, fmt::format("open the lock {}", path.string()), path);
+  if (!try_lock(fd, path)) return std::nullopt;
+  return FileLock(std::move(fd));
+}
+
 std::optional<int> FileLock::holder(const std::filesystem::path& path) {
   Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (!fd && errno == ENOENT) return std::nullopt;

@@ -24,13 +24,25 @@ constexpr std::size_t k_record_limit = std::size_t{1} << 20;
 constexpr std::string_view k_staging = ".staging-";
 constexpr std::string_view k_removing = ".removing-";
 
-// Far more than the making of a lock file takes, on any host.
-constexpr auto k_staging_grace = std::chrono::seconds(10);
+// Far more than the making of a lock file takes, or the rest of a removal behind that of the lock, on any
+// host.
+constexpr auto k_sweep_grace = std::chrono::seconds(10);
 
 bool is_older_than(const std::filesystem::path& path, std::chrono::seconds age) {
   std::error_code error;
   auto changed = std::filesystem::last_write_time(path, error);
   return !error && std::filesystem::file_time_type::clock::now() - changed > age;
+}
+
+/// Removes a folder that nobody works on. Its lock is never made anew: whoever removes it may have done away
+/// with that before the rest, and still holds it.
+void sweep_left_over(const std::filesystem::path& path) {
+  try {
+    if (auto lock = FileLock::try_acquire_existing(path / "lock")) remove_tree(path);
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::not_found) throw;
+    if (is_older_than(path, k_sweep_grace)) remove_tree(path);
+  }
 }
 
 int rename_without_replacing(const std::filesystem::path& from, const std::filesystem::path& to) {
@@ -154,7 +166,12 @@ void MachineFolders::erase(const MachineFolder& folder) const {
   if (::rename(folder.path().c_str(), doomed.c_str()) != 0) {
     throw system_error(errno, fmt::format("remove {}", folder.path().string()), folder.path());
   }
-  remove_tree(doomed);
+  try {
+    remove_tree(doomed);
+  } catch (const Error& e) {
+    // The machine is gone by its rename; a later sweep takes the rest.
+    logger("machine")->warn("{}", e.what());
+  }
 }
 
 void MachineFolders::sweep() const {
@@ -167,8 +184,8 @@ void MachineFolders::sweep() const {
   for (const auto& path : left) {
     try {
       // Whoever works on it holds its lock, but for the moment in which a new folder gets one.
-      if (path.filename().string().starts_with(k_staging) && !is_older_than(path, k_staging_grace)) continue;
-      if (auto lock = FileLock::try_acquire(path / "lock")) remove_tree(path);
+      if (path.filename().string().starts_with(k_staging) && !is_older_than(path, k_sweep_grace)) continue;
+      sweep_left_over(path);
     } catch (const Error& e) {
       // Another sweep was faster.
       logger("machine")->debug("{}", e.what());

@@ -184,6 +184,19 @@ TEST_F(Folders, SweepTakesLeftOversAndLeavesWhatIsBeingMade) {
   EXPECT_TRUE(std::filesystem::exists(busy.folder.path()));
 }
 
+TEST_F(Folders, SweepLeavesARemovalThatHasDoneAwayWithItsLockUntilItIsOld) {
+  auto left = folders.root() / ".removing-busy";
+  std::filesystem::create_directories(left);
+  write_file_atomically(left / "disk", "");
+  folders.sweep();
+  EXPECT_TRUE(std::filesystem::exists(left / "disk"));
+  EXPECT_FALSE(std::filesystem::exists(left / "lock"));
+  std::filesystem::last_write_time(left,
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  folders.sweep();
+  EXPECT_FALSE(std::filesystem::exists(left));
+}
+
 TEST_F(Folders, AMachineWhoseMonitorIsGoneIsSeenAsFailed) {
   {
     auto lock = publish("dev");

@@ -49,6 +49,8 @@ class FileLock {
   static FileLock acquire(const std::filesystem::path& path, Deadline deadline);
   /// Nothing when another holds it.
   static std::optional<FileLock> try_acquire(const std::filesystem::path& path);
+  /// The same of a file that is there; throws Error NOT_FOUND instead of making one.
+  static std::optional<FileLock> try_acquire_existing(const std::filesystem::path& path);
   /// Pid of the process that holds the lock, nothing when it is free. 0 when the kernel does not tell.
   static std::optional<int> holder(const std::filesystem::path& path);
   /// The locked descriptor, to hand it to a child.
