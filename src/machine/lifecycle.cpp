@@ -224,10 +224,10 @@ Fd launch_machine(const MachineFolder& folder, FileLock lock, const Launch& laun
     await_end(folder);
     throw;
   }
-  if (report.template_bad) {
+  if (report.template_bad && launch.start_from) {
     logger("machine")->warn("The template {} did not start {} and is thrown away", launch.shape.key(),
                             name_of(folder));
-    TemplateStore(host.directories.cache / "templates").discard(launch.shape);
+    TemplateStore(host.directories.cache / "templates").discard(launch.shape, *launch.start_from);
   }
   if (report.started) return std::move(here);
   auto failure = start_failure(folder, report);

@@ -82,16 +82,22 @@ void boot_and_save(const TemplateShape& shape, const Template& made) {
   }
 }
 
-void write_record(const TemplateShape& shape, const Template& made) {
+/// The digest of what it writes.
+std::string write_record(const TemplateShape& shape, const Template& made) {
   Json record{{"format", k_format},
               {"shape", describe(shape)},
               {"memory", sampled_digest(made.memory())},
               {"state", sha256_hex(read_file(made.state(), k_state_limit))}};
-  write_file_atomically(made.folder / "template.json", dump_json(record, {.indent = 2}), {.mode = 0400});
+  auto text = dump_json(record, {.indent = 2});
+  write_file_atomically(made.folder / "template.json", text, {.mode = 0400});
+  return sha256_hex(text);
 }
 
-bool is_intact(const TemplateShape& shape, const Template& found) {
-  auto text = read_file_if_exists(found.folder / "template.json", std::size_t{64} * 1024);
+std::optional<std::string> read_record(const Template& found) {
+  return read_file_if_exists(found.folder / "template.json", std::size_t{64} * 1024);
+}
+
+bool is_intact(const TemplateShape& shape, const Template& found, const std::optional<std::string>& text) {
   if (!text) return false;
   auto record = parse_json(*text);
   if (!record || !record->is_object()) return false;
@@ -124,7 +130,9 @@ QemuCommand TemplateShape::command() const {
 std::optional<Template> TemplateStore::find(const TemplateShape& shape) const {
   Template found{folder_ / shape.key()};
   try {
-    if (is_intact(shape, found)) {
+    auto record = read_record(found);
+    if (is_intact(shape, found, record)) {
+      found.record = sha256_hex(*record);
       // The time of the last use, for sweep().
       ::utimensat(AT_FDCWD, (found.folder / "template.json").c_str(), nullptr, 0);
       return found;
@@ -156,9 +164,16 @@ Template TemplateStore::get(const TemplateShape& shape, const TemplateProgress& 
   return build(shape, progress);
 }
 
-void TemplateStore::discard(const TemplateShape& shape) const {
-  auto lock = FileLock::acquire(folder_ / (shape.key() + ".lock"), Deadline::after(5s));
-  remove_tree(folder_ / shape.key());
+void TemplateStore::discard(const TemplateShape& shape, const Template& used) const {
+  try {
+    auto lock = FileLock::try_acquire(folder_ / (shape.key() + ".lock"));
+    if (!lock) return;
+    Template present{folder_ / shape.key()};
+    auto record = read_record(present);
+    if (record && sha256_hex(*record) == used.record) remove_tree(present.folder);
+  } catch (const Error& e) {
+    logger("machine")->warn("The template {} could not be thrown away: {}", shape.key(), e.what());
+  }
 }
 
 void TemplateStore::sweep() const {
@@ -208,7 +223,7 @@ Template TemplateStore::build(const TemplateShape& shape, const TemplateProgress
     write_file_atomically(staging.initramfs(), std::string(1, '\0'), {.mode = 0444});
     ::chmod(staging.memory().c_str(), 0444);
     ::chmod(staging.state().c_str(), 0444);
-    write_record(shape, staging);
+    finished.record = write_record(shape, staging);
     std::filesystem::rename(staging.folder, finished.folder);
   } catch (...) {
     std::error_code ignored;

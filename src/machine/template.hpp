@@ -39,6 +39,8 @@ struct TemplateShape {
 
 struct Template {
   std::filesystem::path folder = {};
+  /// SHA-256 of its template.json, to tell it from one that was built in its place.
+  std::string record = {};
   std::filesystem::path memory() const { return folder / "memory"; }
   std::filesystem::path state() const { return folder / "state"; }
   std::filesystem::path kernel() const { return folder / "kernel"; }
@@ -62,8 +64,9 @@ class TemplateStore {
   /// find(), else builds it: once, however many processes ask. Throws Error HYPERVISOR_UNAVAILABLE,
   /// GUEST_LOST, GUEST_PROTOCOL, TIMEOUT, CANCELLED, STORAGE_FULL.
   Template get(const TemplateShape& shape, const TemplateProgress& progress) const;
-  /// Takes away a template that did not start a machine.
-  void discard(const TemplateShape& shape) const;
+  /// Takes away a template that did not start a machine, unless it has been replaced since or is being built
+  /// anew. A failure is logged only: the next get() looks at what is there.
+  void discard(const TemplateShape& shape, const Template& used) const;
 
  private:
   /// Deletes what dead builders left, and templates that nobody has used for two weeks.
