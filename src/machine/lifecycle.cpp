@@ -30,6 +30,8 @@ using namespace std::chrono_literals;
 // Behind the monitor's own 30 s for all attempts of a start, and 20 s for its turn on a busy host.
 constexpr auto k_start_deadline = 55s;
 constexpr auto k_template_deadline = 90s;
+// Another's whole start, with the template that it may build first.
+constexpr auto k_start_wait = k_template_deadline + k_start_deadline;
 // Behind the monitor's own 15 s for the flush that follows the grace.
 constexpr auto k_stop_margin = 20s;
 constexpr auto k_remove_deadline = 10s;
@@ -236,7 +238,7 @@ Fd launch_machine(const MachineFolder& folder, FileLock lock, const Launch& laun
 }
 
 void start_machine(const MachineFolder& folder, const StartOptions& options, const HostConfig& host) {
-  auto deadline = options.call.deadline.value_or(Deadline::after(k_start_deadline));
+  auto deadline = options.call.deadline.value_or(Deadline::after(k_start_wait));
   for (;;) {
     auto lock = try_lock(folder);
     if (!lock) {
