@@ -162,6 +162,14 @@ Process Process::start(const ProcessSpec& spec) {
   process.pid_ = pid;
   process.group_ = spec.new_session;
   process.pidfd_ = Fd(pidfd_open(pid));
+  if (!process.pidfd_) {
+    int error = errno;
+    // Nothing could tell its end: it must not live on.
+    ::kill(pid, SIGKILL);
+    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) continue;
+    process.detach();
+    throw system_error(error, fmt::format("watch {}", spec.argv[0]), spec.argv[0]);
+  }
   copies.clear();
   error_end.reset();
   throw_if_failed(report_end, spec);
@@ -330,8 +338,10 @@ bool is_alive(const ProcessIdentity& process) {
 
 bool kill_and_wait(const ProcessIdentity& process, Deadline deadline) {
   Fd pidfd(pidfd_open(process.pid));
+  int error = errno;
   // The pidfd is the process seen now: check that it is the one meant before it gets a signal.
-  if (!pidfd || !is_alive(process)) return true;
+  if (!is_alive(process)) return true;
+  if (!pidfd) throw system_error(error, fmt::format("watch the process {}", process.pid));
   ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
   struct pollfd ready{pidfd.get(), POLLIN, 0};
   while (is_alive(process)) {

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <filesystem>
 #include <set>
+#include <sys/resource.h>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -163,6 +164,35 @@ TEST(Process, AnIdentityOutlivesItsProcessAsDead) {
   process.wait(Deadline::after(5s));
   EXPECT_FALSE(is_alive(*identity));
   EXPECT_FALSE(is_alive({.pid = ::getpid(), .start_ticks = identity->start_ticks + 1}));
+}
+
+/// While it lives, this process can open nothing.
+class NoMoreDescriptors {
+ public:
+  NoMoreDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    struct rlimit none = before_;
+    none.rlim_cur = 0;
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoMoreDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoMoreDescriptors(const NoMoreDescriptors&) = delete;
+  NoMoreDescriptors& operator=(const NoMoreDescriptors&) = delete;
+
+ private:
+  struct rlimit before_{};
+};
+
+TEST(Process, OneThatCannotBeWatchedIsNotTakenForDead) {
+  Process process = Process::start({.argv = {"/bin/sleep", "100"}});
+  auto identity = identify_process(process.pid());
+  ASSERT_TRUE(identity);
+  {
+    NoMoreDescriptors none;
+    EXPECT_THROW(kill_and_wait(*identity, Deadline::after(5s)), Error);
+  }
+  EXPECT_TRUE(is_alive(*identity));
+  EXPECT_TRUE(kill_and_wait(*identity, Deadline::after(5s)));
 }
 
 TEST(Cancellation, WakesPollersAndRunsCallbacksOnce) {
