@@ -65,8 +65,12 @@ class MachineTest : public ::testing::Test {
 
   void TearDown() override {
     if (IsSkipped()) return;
-    EXPECT_TRUE(eventually([&] { return processes_naming(state.path().string()).empty(); }))
-        << "left: " << processes_naming(state.path().string()).front();
+    std::vector<std::string> left;
+    EXPECT_TRUE(eventually([&] {
+      left = processes_naming(state.path().string());
+      return left.empty();
+    })) << "left: "
+        << left.front();
     machine::MachineFolders folders(host.directories);
     for (const auto& name : folders.names()) ADD_FAILURE() << "machine " << name << " is left";
   }
