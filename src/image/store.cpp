@@ -198,7 +198,14 @@ Image Store::import_root_tar(int fd, std::string_view reference, const ImportOpt
 
   FileLock lock = lock_entry(layout, image.digest, Deadline::after(k_lock_wait));
   auto present = load_entry(layout, image.digest);
-  if (!present || present->disk_bytes != image.disk_bytes) put_in_place(fresh, layout.entry(image.digest));
+  if (present && present->disk_bytes != image.disk_bytes) {
+    // The disks of its machines are laid over this very file.
+    throw Error(ErrorCode::conflict,
+                fmt::format("import the image '{}': the same content is there with a disk of {} MiB", key,
+                            present->disk_bytes >> 20),
+                {.subject = key, .hint = "Import it with that size, or remove the image first."});
+  }
+  if (!present) put_in_place(fresh, layout.entry(image.digest));
   make_private_directory(layout.references());
   write_file_atomically(layout.reference(key),
                         write_reference_record({.reference = key, .digest = image.digest}), {.mode = 0644});

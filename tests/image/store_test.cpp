@@ -208,6 +208,20 @@ TEST_F(StoreTest, APinnedImageCannotBeRemovedMeanwhile) {
   EXPECT_THROW(store_.pin(image, Deadline::after(std::chrono::seconds(5))), Error);
 }
 
+TEST_F(StoreTest, TheSameContentWithAnotherDiskSizeIsRefusedAndLeavesTheImageAlone) {
+  auto tar = file("same.tar", TarBuilder().file("a", "1").finish());
+  auto image = store_.import_root_tar(tar, "mine", {.disk_bytes = k_disk});
+  auto before = std::filesystem::last_write_time(image.ext4);
+  try {
+    store_.import_root_tar(tar, "mine", {.disk_bytes = 2 * k_disk});
+    FAIL() << "expected CONFLICT";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::conflict);
+  }
+  EXPECT_EQ(store_.resolve("mine").disk_bytes, k_disk);
+  EXPECT_EQ(std::filesystem::last_write_time(image.ext4), before);
+}
+
 TEST_F(StoreTest, ADamagedEntryIsRebuiltByTheNextImport) {
   auto image = import("mine", TarBuilder().file("a", "1"));
   ASSERT_EQ(::chmod(image.ext4.c_str(), 0644), 0);

@@ -86,7 +86,8 @@ class Store {
   /// end; a pipe will do. An image with the same bytes and configuration that is there already is kept and
   /// only named. Throws Error: USAGE for a bad reference, IMAGE_INVALID for a tar that is none or holds
   /// impossible members, NOT_SUPPORTED for other compressions, LIMIT_EXCEEDED, STORAGE_FULL, STORAGE_ERROR,
-  /// CANCELLED. After an error nothing is left in the store.
+  /// CANCELLED, CONFLICT when it is there with another `disk_bytes`. After an error nothing is left in the
+  /// store.
   Image import_root_tar(int fd, std::string_view reference, const ImportOptions& options = {});
   Image import_root_tar(const std::filesystem::path& tar, std::string_view reference,
                         const ImportOptions& options = {});
