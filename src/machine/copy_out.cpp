@@ -13,8 +13,9 @@ using namespace protocol;
 
 namespace {
 
-// Each path is remembered, to see one that comes twice.
+// Each path is remembered, to see one that comes twice: the guest must not fill the host's memory with them.
 constexpr std::uint64_t k_most_entries = 4'000'000;
+constexpr std::uint64_t k_most_path_bytes = std::uint64_t{256} << 20;
 
 [[noreturn]] void broken(const std::string& what) {
   throw Error(ErrorCode::guest_protocol, fmt::format("The guest program broke the protocol: {}", what));
@@ -63,6 +64,10 @@ class TreeReceiver {
     }
     auto entry = decode<TreeEntry>(payload);
     if (!entry) throw guest_protocol_error(entry.error());
+    path_bytes_ += entry->path.size();
+    if (path_bytes_ > k_most_path_bytes) {
+      throw Error(ErrorCode::limit_exceeded, "The tree's paths have more than 256 MiB together");
+    }
     auto path = TreePath::from(entry->path);
     if (!path) broken("a path that leaves the tree");
     if (!tree_.is_new(*path)) broken("one path twice in a tree");
@@ -106,6 +111,7 @@ class TreeReceiver {
   std::unique_ptr<StreamConnection> connection_;
   std::uint64_t left_ = 0;
   std::uint64_t entries_ = 0;
+  std::uint64_t path_bytes_ = 0;
 };
 
 }  // namespace
