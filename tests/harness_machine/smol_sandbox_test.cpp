@@ -284,7 +284,9 @@ TEST_F(SmolSandboxTest, AgentWritesAndRunsAScriptAndASecondRunFindsTheMachine) {
   ASSERT_EQ(again.size(), 2U);
   EXPECT_EQ(again[0], "[hello.py | 1 lines]\n     1\tprint(6 * 7)\n");
   EXPECT_EQ(again[1], "hello.py:1:print(6 * 7)");
-  sandbox.destroy(*second.workspace().ref());
+  auto ref = second.workspace().ref();
+  ASSERT_TRUE(ref);
+  sandbox.destroy(*ref);
   EXPECT_EQ(machines(), 0U);
 }
 
