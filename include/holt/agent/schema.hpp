@@ -496,7 +496,7 @@ T decode_json(const Json& value) {
 template <class T>
 Json encode_json(const T& value) {
   using namespace detail;
-  if constexpr (std::same_as<T, Json>) {
+  if constexpr (std::same_as<T, Json> || std::is_arithmetic_v<T>) {
     return value;
   } else if constexpr (std::same_as<T, std::monostate> || std::same_as<T, std::nullptr_t>) {
     return nullptr;
@@ -505,8 +505,6 @@ Json encode_json(const T& value) {
   } else if constexpr (std::same_as<T, BinaryContent> || std::same_as<T, FileUrl> ||
                        std::same_as<T, UploadedFile>) {
     return content_to_json(UserContentItem(value));
-  } else if constexpr (std::is_arithmetic_v<T>) {
-    return value;
   } else if constexpr (std::convertible_to<const T&, std::string_view>) {
     return std::string(std::string_view(value));
   } else if constexpr (IsOptional<T>::value) {

@@ -108,7 +108,7 @@ class ModelUnavailableError : public virtual ModelAPIError {
 };
 class ModelOverloadedError : public ModelUnavailableError {
  public:
-  ModelOverloadedError(const std::string& message, ModelErrorInfo info)
+  ModelOverloadedError(const std::string& message, const ModelErrorInfo& info)
       : ModelAPIError(message, info), ModelUnavailableError(message, info) {}
 };
 class ModelServerError : public virtual ModelAPIError {
@@ -123,17 +123,17 @@ class ModelRequestRejectedError : public virtual ModelAPIError {
 };
 class ModelContextWindowExceededError : public ModelRequestRejectedError {
  public:
-  ModelContextWindowExceededError(const std::string& message, ModelErrorInfo info)
+  ModelContextWindowExceededError(const std::string& message, const ModelErrorInfo& info)
       : ModelAPIError(message, info, ErrorCode::limit_exceeded), ModelRequestRejectedError(message, info) {}
 };
 class ModelAuthenticationError : public ModelRequestRejectedError {
  public:
-  ModelAuthenticationError(const std::string& message, ModelErrorInfo info)
+  ModelAuthenticationError(const std::string& message, const ModelErrorInfo& info)
       : ModelAPIError(message, info, ErrorCode::unauthorized), ModelRequestRejectedError(message, info) {}
 };
 class ModelNotFoundError : public ModelRequestRejectedError {
  public:
-  ModelNotFoundError(const std::string& message, ModelErrorInfo info)
+  ModelNotFoundError(const std::string& message, const ModelErrorInfo& info)
       : ModelAPIError(message, info, ErrorCode::not_found), ModelRequestRejectedError(message, info) {}
 };
 
@@ -156,7 +156,7 @@ class ModelConnectionError : public virtual ModelAPIError {
 /// The other side stayed silent for too long.
 class ModelTimeoutError : public ModelConnectionError {
  public:
-  ModelTimeoutError(const std::string& message, ModelErrorInfo info, ConnectionPhase phase)
+  ModelTimeoutError(const std::string& message, const ModelErrorInfo& info, ConnectionPhase phase)
       : ModelAPIError(message, info, ErrorCode::timeout), ModelConnectionError(message, info, phase) {}
 };
 /// The whole request, retries and streaming included, passed the setting `request_timeout`.
