@@ -218,6 +218,20 @@ TEST_F(Crash, AFrozenVmmIsShownRemovedAndHoldsNobodyUp) {
   for (auto& m : machines) m.remove({.mode = RemoveMode::force});
 }
 
+TEST_F(Crash, ACallersEarlyDeadlineOnStopKillsNobody) {
+  Removed m(create({.name = "victim"}));
+  m->write_file("/root/file", "kept");
+  auto monitor = *status_of("victim").monitor;
+  ::kill(monitor.pid, SIGSTOP);
+  EXPECT_EQ(code_of([&] { m->stop({.call = {.deadline = Deadline::after(200ms)}}); }), ErrorCode::timeout);
+  EXPECT_TRUE(is_alive(monitor));
+  ::kill(monitor.pid, SIGCONT);
+  m->stop();
+  EXPECT_EQ(m->state(), MachineState::stopped);
+  m->start();
+  EXPECT_EQ(m->read_file("/root/file"), "kept");
+}
+
 /// A file system of a few MiB at the place of the state directory.
 class FullDisk : public Crash {
  protected:
