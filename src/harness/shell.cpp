@@ -9,7 +9,10 @@
 #include <chrono>
 #include <exception>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/describe.hpp>
 
 namespace holt {
@@ -36,6 +39,7 @@ static void describe(Schema<Arguments>& schema) {
 
 namespace {
 
+namespace asio = boost::asio;
 using namespace shell;
 using namespace std::chrono_literals;
 
@@ -116,6 +120,16 @@ Task<std::string> run_in_foreground(RunContext& context, std::string name, Argum
   co_return co_await watch.to_the_end();
 }
 
+/// discard_job() as a coroutine of its own that no cancellation reaches; it ends by itself, at the timeout of
+/// its command at the latest. A cancellation meanwhile stays with the caller.
+Task<void> discard_uncancelled(Workspace workspace, std::string name) {
+  auto executor = co_await asio::this_coro::executor;
+  auto discarded =
+      asio::co_spawn(executor, discard_job(std::move(workspace), std::move(name)),
+                     asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+  co_await std::move(discarded);
+}
+
 /// A call that fails or is cancelled leaves no job behind.
 Task<std::string> run_job(RunContext& context, Arguments arguments, Duration timeout) {
   std::string name = job_name(context.run_id(), context.tool_call_id());
@@ -134,8 +148,8 @@ Task<std::string> run_job(RunContext& context, Arguments arguments, Duration tim
     failure = std::current_exception();
   }
   if (started) {
-    co_await boost::asio::this_coro::reset_cancellation_state();
-    co_await discard_job(workspace, name);
+    co_await asio::this_coro::reset_cancellation_state();
+    co_await discard_uncancelled(workspace, name);
   }
   std::rethrow_exception(failure);
 }

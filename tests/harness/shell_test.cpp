@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <thread>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ class ShellTool : public testing::Test {
   ShellTool() : root_(fs::canonical(directory_.path())) {}
 
   /// One run that makes one call; its result.
-  ToolReturnPart call(Json arguments, RunOptions options = {}) {
+  ToolReturnPart call(Json arguments, RunOptions options = {}, const CancellationToken& awaiter = {}) {
     auto asked = std::make_shared<bool>(false);
     auto model = make_function_model([arguments, asked](const MessageHistory&, const FunctionInfo&) {
       if (std::exchange(*asked, true)) return text_response("done");
@@ -35,7 +36,7 @@ class ShellTool : public testing::Test {
       return tool_call_response({part});
     });
     Agent agent(model, {.capabilities = {LocalWorkspace(root_.string()), Shell()}});
-    auto result = agent.run_sync("GO", std::move(options));
+    auto result = sync_wait(agent.run("GO", std::move(options)), awaiter);
     for (const auto& message : result.all_messages()) {
       const auto* request = std::get_if<ModelRequest>(&message);
       if (request == nullptr) continue;
@@ -89,6 +90,30 @@ TEST_F(ShellTool, CancelledCallStopsItsJobAndRemovesItsFolder) {
     token.cancel();
   };
   EXPECT_THROW(call({{"command", "trap '' TERM; sleep 60 & wait"}}, options), Error);
+  ASSERT_GT(pid, 1);
+  EXPECT_TRUE(eventually([&] { return ::kill(-pid, 0) != 0; })) << "the job must be gone";
+  EXPECT_EQ(jobs(), 0U);
+}
+
+TEST_F(ShellTool, SecondCancellationDoesNotStopTheCleanupOfTheFirst) {
+  RunOptions options;
+  CancellationToken first;
+  CancellationToken second;
+  options.cancellation_token = first;
+  pid_t pid = 0;
+  options.event_stream_handler = [&](const RunContext&, const AgentEvent& event) {
+    const auto* custom = std::get_if<CustomEvent>(&event);
+    if (custom == nullptr || custom->name != "shell.command_output") return;
+    pid = std::stoi(read_file(root_ / "pid", 100));
+    first.cancel();
+  };
+  std::jthread canceller([&] {
+    EXPECT_TRUE(eventually([&] { return fs::exists(root_ / "terminated"); })) << "the cleanup must begin";
+    second.cancel();
+  });
+  std::string command =
+      "ps -o pgid= -p $$ > pid; trap 'touch terminated' TERM; echo ready; while :; do sleep 0.1; done";
+  EXPECT_THROW(call({{"command", command}}, options, second), Error);
   ASSERT_GT(pid, 1);
   EXPECT_TRUE(eventually([&] { return ::kill(-pid, 0) != 0; })) << "the job must be gone";
   EXPECT_EQ(jobs(), 0U);
