@@ -87,9 +87,10 @@ Sandbox::Ready Sandbox::acquire(const CancellationToken& cancel) {
   if (ready_) return *ready_;
   if (!acquiring_) {
     if (thread_.joinable()) thread_.join();
-    acquiring_ = true;
     failure_ = nullptr;
+    // The constructor may throw, and then there is nothing to wait for.
     thread_ = std::thread([this] { acquire_in_background(); });
+    acquiring_ = true;
   }
   changed_.wait(lock, [&] { return !acquiring_ || cancel.cancelled(); });
   if (ready_) return *ready_;
