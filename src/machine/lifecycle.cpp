@@ -137,6 +137,13 @@ Error start_failure(const MachineFolder& folder, const StartReport& report) {
   return {report.code, report.message, {.subject = name_of(folder), .hint = report.hint, .causes = causes}};
 }
 
+/// A stop that cost what the guest had not written out says so. Called with the folder's lock.
+void throw_if_unflushed(const MachineFolder& folder) {
+  auto status = folder.read_status();
+  if (status.state != MachineState::stopped || !status.failure) return;
+  throw Error(status.failure->code, status.failure->message, {.subject = name_of(folder)});
+}
+
 /// Makes sure that nothing of a start that failed lives on.
 void await_end(const MachineFolder& folder) {
   try {
@@ -281,19 +288,23 @@ void stop_machine(const MachineFolder& folder, const StopOptions& options) {
       options.call.deadline.value_or(Deadline::after(options.grace + k_stop_margin + k_remove_deadline));
   auto grace_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
       std::chrono::ceil<std::chrono::milliseconds>(options.grace).count(), 0, 600'000));
+  bool asked = false;
   for (;;) {
     if (auto lock = try_lock(folder)) {
       end_vmm(folder, deadline);
+      if (asked) throw_if_unflushed(folder);
       return;
     }
     try {
       Wait wait{.deadline = force_at.earlier(deadline), .cancel = options.call.cancel};
-      StreamConnection::open(folder, protocol::ShutdownRequest{.grace_ms = grace_ms}, Effect::none, wait)
-          ->reply(wait);
+      auto stop =
+          StreamConnection::open(folder, protocol::ShutdownRequest{.grace_ms = grace_ms}, Effect::none, wait);
+      asked = true;
+      stop->reply(wait);
       lock_folder(folder, wait.deadline, options.call.cancel);
       return;
     } catch (const Error& e) {
-      // Starting or stopping already, or gone while it was asked: look again.
+      // Starting or stopping already, gone while it was asked, or ended without its flush: look again.
       if (e.code() == ErrorCode::not_found || e.code() == ErrorCode::cancelled) throw;
       // Only one that does not answer in all of its time is killed: a caller's earlier deadline does not cost
       // it its flush.

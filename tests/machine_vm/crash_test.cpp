@@ -281,8 +281,10 @@ TEST_F(FullDisk, CreateSaysSoAndListStopAndRemoveWork) {
   fill();
   EXPECT_EQ(code_of([&] { create({.name = "other"}); }), ErrorCode::storage_full);
   EXPECT_EQ(Machine::list_all(host).size(), 1u);
-  m->stop({.grace = 1s});
+  auto lost = code_of([&] { m->stop({.grace = 1s}); });
   EXPECT_NE(m->state(), MachineState::running);
+  auto reason = m->info().reason;
+  EXPECT_EQ(lost, reason ? std::optional(reason->code) : std::nullopt);
   m->remove({.mode = RemoveMode::force});
 }
 

@@ -101,6 +101,7 @@ class Machine {
   void start(const StartOptions& options = {});
   /// Flushes the guest's file systems and ends it; quiet when it does not run. Nothing that was written is
   /// lost unless the guest did not answer in the grace time. Calls under way end with GUEST_LOST, "stopped".
+  /// Throws Error STORAGE_ERROR or STORAGE_FULL when it has ended without its flush.
   void stop(const StopOptions& options = {});
   /// Removes machine and disk after the VMM's death is confirmed. Throws NOT_FOUND when there is none,
   /// TIMEOUT (and keeps the folder) when the VMM cannot be ended.
