@@ -20,6 +20,9 @@ constexpr std::size_t k_most_streams = 512;
 constexpr std::size_t k_most_keys = 4096;
 // Requests carry no credit: clients wait while so much of theirs has not reached the guest.
 constexpr std::size_t k_guest_backlog = std::size_t{4} << 20;
+// Credit that the guest grants costs it nothing, so a client that stalls could be made to hold any number of
+// grants. An honest guest grants half a window at a time.
+constexpr std::size_t k_most_free_bytes = std::size_t{2} * k_initial_window;
 
 Failure failure_of(const Error& error) {
   return {.code = std::string(to_string(error.code())), .message = error.what(), .path = error.subject()};
@@ -90,7 +93,10 @@ void Relay::interrupt_streams(const Error& reason) {
   for (auto& [id, client] : clients_) {
     for (auto [client_stream, guest_stream] : client.streams) {
       client.socket->send({.type = FrameType::failure, .stream = client_stream}, failure);
-      if (auto route = routes_.find(guest_stream); route != routes_.end()) route->second.client = 0;
+      auto& route = routes_.at(guest_stream);
+      route.client = 0;
+      // One that waits for credit would wait for ever: nobody grants it any more.
+      if (!route.is_command) guest_->send({.type = FrameType::cancel, .stream = guest_stream}, {});
     }
     client.streams.clear();
   }
@@ -182,6 +188,7 @@ void Relay::on_request(std::uint64_t id, Client& client, Frame frame) {
   auto& route = routes_[guest_stream];
   route.client = id;
   route.client_stream = stream;
+  route.is_command = std::holds_alternative<ExecRequest>(*request);
   client.streams[stream] = guest_stream;
   guest_->send({.type = FrameType::request, .stream = guest_stream}, std::move(frame.payload));
   set_clients_paused();
@@ -219,7 +226,11 @@ void Relay::refuse(Client& client, std::uint32_t stream, const Error& error) {
 void Relay::on_guest_frame(Frame frame) {
   auto type = frame.header.type;
   if (frame.header.stream == 0) {
-    if (type == FrameType::ping) return guest_->send({.type = FrameType::pong}, std::move(frame.payload));
+    if (type == FrameType::ping) {
+      // Requests of many clients may wait as well; only pings go on when those are held up.
+      if (guest_->waiting() > 2 * k_guest_backlog) return break_guest("pings whose answers it does not take");
+      return guest_->send({.type = FrameType::pong}, std::move(frame.payload));
+    }
     if (type == FrameType::pong) return;
     if (type == FrameType::hello)
       return break_guest("a second greeting: the guest program was started again");
@@ -243,6 +254,7 @@ void Relay::on_stream_frame(std::uint32_t guest_stream, Route& route, Frame fram
     auto bytes = decode_credit(frame.payload);
     if (!bytes) return break_guest(bytes.error().text());
     if (auto granted = route.from_client.grant(*bytes); !granted) return break_guest(granted.error().text());
+    if (!has_room_for_grant(route.client)) return drop_client(route.client);
   }
   if (route.answer && is_final(type)) {
     auto answer = std::move(route.answer);
@@ -257,6 +269,15 @@ void Relay::on_stream_frame(std::uint32_t guest_stream, Route& route, Frame fram
     client->second.socket->send(frame.header, std::move(frame.payload));
   }
   if (is_final(type)) finish_route(guest_stream);
+}
+
+bool Relay::has_room_for_grant(std::uint64_t id) {
+  auto found = clients_.find(id);
+  if (found == clients_.end()) return true;
+  auto& client = found->second;
+  if (client.socket->waiting() == 0) client.free_bytes = 0;
+  client.free_bytes += frame_cost(sizeof(std::uint32_t));
+  return client.free_bytes <= k_most_free_bytes;
 }
 
 void Relay::finish_route(std::uint32_t guest_stream) {

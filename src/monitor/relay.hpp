@@ -51,7 +51,8 @@ class Relay {
 
   /// From now on requests of clients are refused with this error; running ones go on.
   void refuse_requests(const Error& reason);
-  /// Ends the streams of all clients with this failure; what the guest still says on them is dropped.
+  /// Ends the streams of all clients with this failure; what the guest still says on them is dropped. Tells
+  /// the guest to give their file operations up; commands get the grace of a shutdown.
   void interrupt_streams(const Error& reason);
   /// Ends every stream with this failure and lets the clients go once they have it.
   void end_streams(const Error& reason);
@@ -64,11 +65,13 @@ class Relay {
     bool greeted = false;
     std::uint32_t highest_stream = 0;
     std::map<std::uint32_t, std::uint32_t> streams;  ///< the client's number: the guest's
+    std::size_t free_bytes = 0;  ///< of frames without credit since it last took everything
   };
   struct Route {
     std::uint64_t client = 0;  ///< 0: the monitor's own, or a client that has gone
     std::uint32_t client_stream = 0;
     bool started = false;
+    bool is_command = false;
     protocol::ReceiveWindow from_guest;
     protocol::ReceiveWindow from_client;
     Answer answer = {};
@@ -83,6 +86,8 @@ class Relay {
 
   void on_guest_frame(protocol::Frame frame);
   void on_stream_frame(std::uint32_t guest_stream, Route& route, protocol::Frame frame);
+  /// Counts one more grant for this client; false when it has left too many untaken.
+  bool has_room_for_grant(std::uint64_t id);
   void finish_route(std::uint32_t guest_stream);
   void guest_gone(const Error& reason);
   void break_guest(const std::string& rule);

@@ -196,6 +196,30 @@ TEST(Channel, AFloodOnOneStreamWaitsForItsReaderAndOthersGoOn) {
   for (int i = 0; i < 20; i++) EXPECT_EQ(run(fake).exit_code, 0);
 }
 
+TEST(Channel, PingsWithoutEndDoNotGrowTheMonitor) {
+  FakeMachine fake([](GuestVoice& guest, const Frame& frame) {
+    if (!is_request(frame)) return;
+    // It never reads an answer.
+    for (int i = 0; i < 800'000; i++) guest.say(FrameType::ping, 0);
+  });
+  EXPECT_EQ(code_of([&] { run(fake); }), ErrorCode::guest_protocol);
+  EXPECT_EQ(fake.gone(), ErrorCode::guest_protocol);
+}
+
+TEST(Channel, GrantsWithoutEndEndTheClientThatLeavesThemUntaken) {
+  std::atomic<std::uint32_t> flooded = 0;
+  FakeMachine fake([&](GuestVoice& guest, const Frame& frame) {
+    if (!is_request(frame)) return;
+    auto stream = frame.header.stream;
+    if (flooded.exchange(stream) != 0) return guest.say(FrameType::reply, stream, exit_reply(0));
+    for (int i = 0; i < 200'000; i++) guest.say(FrameType::credit, stream, encode_credit(1));
+  });
+  auto stalled = start_command(fake.folder(), {.argv = {"flood"}}, {}, 0);
+  EXPECT_TRUE(eventually([&] { return std::ranges::count(fake.seen(), FrameType::cancel) == 1; }));
+  EXPECT_EQ(run(fake).exit_code, 0);
+  EXPECT_FALSE(fake.gone());
+}
+
 TEST(Channel, WhatAClientMayNotAskIsRefusedBeforeTheGuest) {
   FakeMachine fake(on_request(
       [](GuestVoice& guest, std::uint32_t stream) { guest.say(FrameType::reply, stream, encode(Done{})); }));
@@ -205,6 +229,16 @@ TEST(Channel, WhatAClientMayNotAskIsRefusedBeforeTheGuest) {
             ErrorCode::not_supported);
   EXPECT_EQ(code_of([&] { ask(fake.folder(), ClockRequest{}, Effect::none, {}); }), ErrorCode::not_supported);
   EXPECT_FALSE(code_of([&] { ask(fake.folder(), SyncRequest{}, Effect::none, {}); }));
+}
+
+TEST(Channel, AStopGivesFileOperationsUpAndLeavesCommandsTheirGrace) {
+  FakeMachine fake([](GuestVoice&, const Frame&) {});
+  auto command = start_command(fake.folder(), {.argv = {"x"}}, {}, 0);
+  std::jthread reader(
+      [&] { code_of([&] { ask(fake.folder(), StatRequest{.path = "/"}, Effect::none, {}); }); });
+  ASSERT_TRUE(eventually([&] { return std::ranges::count(fake.seen(), FrameType::request) == 2; }));
+  fake.interrupt(Error(ErrorCode::guest_lost, "stopped"));
+  EXPECT_TRUE(eventually([&] { return std::ranges::count(fake.seen(), FrameType::cancel) == 1; }));
 }
 
 TEST(Channel, AKeyStartsOneCommand) {

@@ -106,6 +106,10 @@ class FakeMachine {
   FakeMachine& operator=(const FakeMachine&) = delete;
 
   const machine::MachineFolder& folder() const { return folder_; }
+  /// What the monitor does when the machine is to stop.
+  void interrupt(const Error& reason) {
+    boost::asio::post(loop_, [this, reason] { relay_->interrupt_streams(reason); });
+  }
   /// Why the relay gave the guest up.
   std::optional<ErrorCode> gone() const { return gone_; }
   /// Types of the frames that the guest got, in order.
