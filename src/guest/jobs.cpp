@@ -95,9 +95,10 @@ JobHub::~JobHub() {
   for (auto& thread : threads_) thread.join();
 }
 
-std::shared_ptr<StreamHandler> JobHub::run(Outlet outlet, Job job) {
+std::shared_ptr<StreamHandler> JobHub::run(Outlet outlet, Job job, Urgency urgency) {
   std::unique_lock lock(mutex_);
-  if (idle_ <= waiting_.size() && threads_.size() >= max_threads_) return nullptr;
+  const bool full = idle_ <= waiting_.size() && threads_.size() >= max_threads_;
+  if (full && urgency == Urgency::normal) return nullptr;
   auto stream = std::make_shared<JobStream>(*this, outlet);
   waiting_.push_back([this, stream, job = std::move(job)] {
     auto result = run_guarded(job, *stream);

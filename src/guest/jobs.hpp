@@ -52,6 +52,10 @@ class JobStream : public StreamHandler, public std::enable_shared_from_this<JobS
 class JobHub {
  public:
   using Job = std::function<Outcome<std::string>(JobStream&)>;
+  enum class Urgency {
+    normal,
+    must_run,  ///< on a thread more than the limit when all are busy
+  };
 
   JobHub(Loop& loop, std::size_t max_threads) : loop_(loop), max_threads_(max_threads) {}
   ~JobHub();
@@ -60,7 +64,7 @@ class JobHub {
 
   /// Runs `job` on a thread; what it returns is the encoded reply, or the failure. Nothing when all threads
   /// are busy.
-  std::shared_ptr<StreamHandler> run(Outlet outlet, Job job);
+  std::shared_ptr<StreamHandler> run(Outlet outlet, Job job, Urgency urgency = Urgency::normal);
   /// The channel has written what was queued.
   void on_drained();
 

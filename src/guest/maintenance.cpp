@@ -58,10 +58,8 @@ void wait_until_empty(const std::string& folder, std::chrono::steady_clock::dura
   while (is_populated(folder) && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(k_poll);
 }
 
-}  // namespace
-
+/// Returns when no process lives, 2 s after the grace at the latest.
 void end_all_commands(const std::string& cgroup_folder, std::chrono::milliseconds grace) {
-  if (!is_populated(cgroup_folder)) return;
   if (grace > 0ms) {
     signal_all(cgroup_folder, SIGTERM);
     // A stopped process would not see its SIGTERM.
@@ -72,6 +70,18 @@ void end_all_commands(const std::string& cgroup_folder, std::chrono::millisecond
   if (kill) [[maybe_unused]]
     auto written = ::write(kill.get(), "1", 1);
   wait_until_empty(cgroup_folder, k_kill_limit);
+}
+
+}  // namespace
+
+Outcome<protocol::Done> shut_down(const std::string& cgroup_folder, std::chrono::milliseconds grace,
+                                  protocol::Freeze freeze) {
+  if (!cgroup_folder.empty() && is_populated(cgroup_folder)) {
+    // What is written by now is safe before anything can use up the time that the monitor gives.
+    if (auto synced = sync_root(protocol::Freeze::no); !synced) return synced;
+    end_all_commands(cgroup_folder, grace);
+  }
+  return sync_root(freeze);
 }
 
 Outcome<protocol::Done> sync_root(protocol::Freeze freeze) {

@@ -12,9 +12,10 @@ namespace holt::guest {
 /// Writes the root file system out; freezes or thaws it when asked to. Freezing what is frozen is no error.
 Outcome<protocol::Done> sync_root(protocol::Freeze freeze);
 
-/// SIGTERM to every process below the cgroup folder, SIGKILL to all that live `grace` later; returns when
-/// none does, 2 s after that at the latest.
-void end_all_commands(const std::string& cgroup_folder, std::chrono::milliseconds grace);
+/// SIGTERM to every process below the cgroup folder (empty: there is none), SIGKILL to all that live `grace`
+/// later, then writes the root file system out and freezes it when asked to.
+Outcome<protocol::Done> shut_down(const std::string& cgroup_folder, std::chrono::milliseconds grace,
+                                  protocol::Freeze freeze);
 
 std::uint64_t monotonic_milliseconds();
 

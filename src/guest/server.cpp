@@ -225,8 +225,8 @@ void Server::begin_exec(const protocol::ExecRequest& request, Outlet outlet) {
   }
 }
 
-void Server::begin_job(Outlet outlet, JobHub::Job job) {
-  auto handler = jobs_.run(outlet, std::move(job));
+void Server::begin_job(Outlet outlet, JobHub::Job job, JobHub::Urgency urgency) {
+  auto handler = jobs_.run(outlet, std::move(job), urgency);
   if (!handler) {
     outlet.fail(refuse(ErrorCode::limit_exceeded, "too many file operations at one time").error());
     return;
@@ -240,11 +240,13 @@ void Server::begin_shutdown(const protocol::ShutdownRequest& request, Outlet out
     for (auto& command : commands_) command->kill_all();
   }
   auto freeze = platform_.may_freeze() ? protocol::Freeze::yes : protocol::Freeze::no;
-  begin_job(outlet, [folder = cgroups_.folder(), grace = std::chrono::milliseconds(request.grace_ms),
-                     freeze](JobStream&) {
-    if (!folder.empty()) end_all_commands(folder, grace);
-    return encoded(sync_root(freeze));
-  });
+  // Nothing that clients have open may cost the machine its flush.
+  begin_job(
+      outlet,
+      [folder = cgroups_.folder(), grace = std::chrono::milliseconds(request.grace_ms), freeze](JobStream&) {
+        return encoded(shut_down(folder, grace, freeze));
+      },
+      JobHub::Urgency::must_run);
 }
 
 protocol::StatusReply Server::status() {

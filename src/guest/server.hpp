@@ -64,7 +64,7 @@ class Server {
   void dispatch(const protocol::Request& request, Outlet outlet);
   void begin_exec(const protocol::ExecRequest& request, Outlet outlet);
   void begin_identity(const protocol::IdentityRequest& request, Outlet outlet);
-  void begin_job(Outlet outlet, JobHub::Job job);
+  void begin_job(Outlet outlet, JobHub::Job job, JobHub::Urgency urgency = JobHub::Urgency::normal);
   void begin_shutdown(const protocol::ShutdownRequest& request, Outlet outlet);
   protocol::StatusReply status();
   void sweep();

@@ -224,6 +224,7 @@ TEST_F(Files, TooManyOperationsAtOnceAreRefusedAtOnce) {
     client.stall(streams.back());
   }
   EXPECT_EQ(client.wait(streams.back()).failure().code, "LIMIT_EXCEEDED");
+  EXPECT_FALSE(client.call(ShutdownRequest{}).failed()) << "the flush of a machine has no limit to wait for";
 }
 
 TEST_F(Files, AnyNameOfBytesWorks) {
