@@ -57,7 +57,7 @@ void add_status(MachineInfo& info, const MachineFolder& folder) {
   auto observed = observe(folder);
   const auto& status = observed.status;
   info.state = state_of(observed);
-  if (info.state == MachineState::failed || info.state == MachineState::paused) info.reason = status.failure;
+  if (info.state != MachineState::running) info.reason = status.failure;
   info.started_at = status.started_at;
   info.accelerator = status.accelerator;
   info.boot_kind = status.boot_kind;

@@ -21,8 +21,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A guest has this long beyond its own grace to answer that it has shut down.
-constexpr auto k_shutdown_margin = 3s;
+// A guest has this long beyond its own grace to write its disk out, which a killed one would lose.
+constexpr auto k_shutdown_margin = 15s;
 constexpr auto k_quit_deadline = 2s;
 constexpr auto k_kill_deadline = 5s;
 // Clients get this long to take their last frames.
@@ -134,11 +134,12 @@ void Monitor::watch_signals() {
 
 void Monitor::watch_qmp() {
   qmp_watch_.async_wait(qmp_watch_.wait_read, [this](const boost::system::error_code& error) {
-    if (error || stopping_) return;
+    if (error) return;
     try {
       take_events();
     } catch (const Error& e) {
-      return fail(e);
+      if (!stopping_) return fail(e);
+      return logger("monitor")->debug("{}", e.what());
     }
     if (!started_.vmm.qmp().ended()) watch_qmp();
   });
@@ -152,6 +153,7 @@ void Monitor::take_events() {
   while (auto event = started_.vmm.qmp().poll_event()) {
     if (event->name == "SHUTDOWN") shutdown_reason_ = text_of(event->data, "reason");
     if (event->name == "BLOCK_IO_ERROR" && text_of(event->data, "action") == "stop") wait_for_space();
+    if (event->name == "RESUME") out_of_space_ = false;
     if (event->name == "RESUME" && status_.state == MachineState::paused) {
       status_.state = MachineState::running;
       status_.failure.reset();
@@ -162,6 +164,7 @@ void Monitor::take_events() {
 
 void Monitor::wait_for_space() {
   // QEMU has stopped the guest; the failed write is tried again when it goes on.
+  out_of_space_ = true;
   if (status_.state == MachineState::running) {
     status_.state = MachineState::paused;
     status_.failure =
@@ -172,14 +175,18 @@ void Monitor::wait_for_space() {
   }
   space_timer_.expires_after(k_space_retry);
   space_timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error || stopping_) return;
-    try {
-      started_.vmm.qmp().execute("cont", nullptr, Deadline::after(k_quit_deadline));
-      take_events();
-    } catch (const Error& e) {
-      fail(e);
-    }
+    if (!error) go_on();
   });
+}
+
+void Monitor::go_on() {
+  try {
+    started_.vmm.qmp().execute("cont", nullptr, Deadline::after(k_quit_deadline));
+    take_events();
+  } catch (const Error& e) {
+    if (!stopping_) return fail(e);
+    logger("monitor")->debug("{}", e.what());
+  }
 }
 
 void Monitor::write_status() {
@@ -198,17 +205,24 @@ void Monitor::check_idle() {
   idle_timer_.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(step));
   idle_timer_.async_wait([this, limit](const boost::system::error_code& error) {
     if (error || stopping_) return;
-    if (relay_->clients() > 0) last_active_ = std::chrono::steady_clock::now();
-    relay_->ask(StatusRequest{}, [this](const std::expected<std::string, Error>& payload) {
-      auto status = payload ? decode<StatusReply>(*payload) : std::unexpected(ProtocolError{});
-      // A background server or job keeps its machine up.
-      if (!status || status->processes > 0) last_active_ = std::chrono::steady_clock::now();
-    });
+    // One that waits for space cannot say what it is at, and would lose what it has not written.
+    if (relay_->clients() > 0 || out_of_space_) last_active_ = std::chrono::steady_clock::now();
+    ask_status();
     if (std::chrono::steady_clock::now() - last_active_ >= limit) {
       logger("monitor")->info("{} is idle and stops", record_.config.name);
       return stop(2000, {});
     }
     check_idle();
+  });
+}
+
+void Monitor::ask_status() {
+  if (std::exchange(asking_status_, true)) return;
+  relay_->ask(StatusRequest{}, [this](const std::expected<std::string, Error>& payload) {
+    asking_status_ = false;
+    auto status = payload ? decode<StatusReply>(*payload) : std::unexpected(ProtocolError{});
+    // A background server or job keeps its machine up.
+    if (!status || status->processes > 0) last_active_ = std::chrono::steady_clock::now();
   });
 }
 
@@ -222,19 +236,28 @@ void Monitor::stop(std::uint32_t grace_ms, StopAnswer answer) {
                                 {.subject = record_.config.name, .retryable = true}));
   // The guest program ends its commands now; how they end then says nothing about what they were asked to do.
   relay_->interrupt_streams(stopped_error(record_.config.name));
+  unflushed_ = MachineFailure{.code = ErrorCode::storage_error,
+                              .message = "The machine ended before it had written out its disk"};
   relay_->ask(ShutdownRequest{.grace_ms = grace_ms}, [this](const std::expected<std::string, Error>& reply) {
-    if (!reply)
-      logger("monitor")->warn("{} did not flush its disk: {}", record_.config.name, reply.error().what());
+    note_shutdown(reply);
     quit_vmm();
   });
+  if (out_of_space_) go_on();
   stop_timer_.expires_after(std::chrono::milliseconds(grace_ms) + k_shutdown_margin);
   stop_timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) kill_vmm();
   });
 }
 
+void Monitor::note_shutdown(const std::expected<std::string, Error>& reply) {
+  if (ending_) return;
+  if (reply) return unflushed_.reset();
+  unflushed_->message = fmt::format("The guest did not write out its disk: {}", reply.error().what());
+}
+
 void Monitor::quit_vmm() {
   if (ending_) return;
+  space_timer_.cancel();
   stop_timer_.expires_after(k_quit_deadline);
   stop_timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) kill_vmm();
@@ -249,6 +272,11 @@ void Monitor::quit_vmm() {
 
 void Monitor::kill_vmm() {
   stopping_ = true;
+  space_timer_.cancel();
+  if (unflushed_ && out_of_space_) {
+    unflushed_->code = ErrorCode::storage_full;
+    unflushed_->message = "The host's disk is full; the machine ended before it had written out its disk";
+  }
   started_.vmm.process().signal(SIGKILL);
   stop_timer_.expires_after(k_kill_deadline);
   stop_timer_.async_wait([this](const boost::system::error_code& error) {
@@ -286,18 +314,23 @@ void Monitor::vmm_ended() {
                                                    .message = fmt::format("{}: {}", record_.config.name, how),
                                                    .at = wall_now(),
                                                    .signal = status.signal}};
+  } else if (unflushed_) {
+    logger("monitor")->warn("{}: {}", record_.config.name, unflushed_->message);
+    unflushed_->at = wall_now();
+    ending.failure = std::exchange(unflushed_, {});
   }
   finish(std::move(ending));
 }
 
 void Monitor::finish(Ending ending) {
   ending_ = std::move(ending);
-  for (auto& answer : std::exchange(stop_answers_, {})) answer(std::nullopt);
-  auto reason = stopped_error(record_.config.name);
+  std::optional<Error> failure;
   if (ending_->failure) {
-    reason = Error(ending_->failure->code, ending_->failure->message, {.subject = record_.config.name});
+    failure.emplace(ending_->failure->code, ending_->failure->message,
+                    ErrorDetails{.subject = record_.config.name});
   }
-  relay_->end_streams(reason);
+  for (auto& answer : std::exchange(stop_answers_, {})) answer(failure);
+  relay_->end_streams(failure.value_or(stopped_error(record_.config.name)));
   loop_.stop();
 }
 

@@ -42,12 +42,15 @@ class Monitor {
   void watch_qmp();
   void take_events();
   void wait_for_space();
+  void go_on();
   void write_status();
   void check_idle();
+  void ask_status();
 
   void stop(std::uint32_t grace_ms, StopAnswer answer);
   void quit_vmm();
   void vmm_ended();
+  void note_shutdown(const std::expected<std::string, Error>& reply);
   void kill_vmm();
   void fail(const Error& reason);
   void finish(Ending ending);
@@ -70,6 +73,9 @@ class Monitor {
   std::vector<StopAnswer> stop_answers_;
   std::chrono::steady_clock::time_point last_active_ = std::chrono::steady_clock::now();
   bool stopping_ = false;
+  bool out_of_space_ = false;  ///< QEMU holds the guest until the host's disk has room
+  bool asking_status_ = false;
+  std::optional<MachineFailure> unflushed_;  ///< of a stop: why the disk may lack its last writes
   std::optional<Error> failure_;
   std::optional<std::string> shutdown_reason_;  ///< of QEMU's event SHUTDOWN
   std::optional<Ending> ending_;

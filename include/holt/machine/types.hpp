@@ -70,7 +70,7 @@ struct MachineFailure {
 struct MachineInfo {
   std::string name = {};
   MachineState state = MachineState::created;
-  std::optional<MachineFailure> reason = std::nullopt;  ///< of failed, and of paused for want of disk space
+  std::optional<MachineFailure> reason = std::nullopt;  ///< of failed, of paused, of stopped unflushed
   std::string image_reference = {};
   std::string image_digest = {};
   WallTime created_at{};
