@@ -175,7 +175,7 @@ Task<ToolReturn> read_file(const Toolbox& box, Workspace workspace, ReadFile arg
   try {
     FileEntry entry = co_await workspace.stat(target.path);
     if (entry.is_dir) co_return text_answer(wording::path_not_found(arguments.path));
-    if (entry.size > k_max_file_bytes) {
+    if (entry.size && *entry.size > k_max_file_bytes) {
       co_return text_answer(fmt::format("[{} | {} bytes]\n{}", shown_path(arguments.path), *entry.size,
                                         wording::read_too_large(k_max_file_bytes)));
     }
