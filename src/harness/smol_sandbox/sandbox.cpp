@@ -177,7 +177,9 @@ bool Sandbox::start_again(const Ready& ready, const Error& error, const Cancella
   if (error.code() != ErrorCode::invalid_state || !error.retryable()) return false;
   Machine machine = ready.machine;
   try {
-    if (machine.state() != MachineState::stopped) return false;
+    // A stop under way, of the idle limit for one, is waited for by start().
+    MachineState state = machine.state();
+    if (state != MachineState::stopped && state != MachineState::stopping) return false;
     machine.start({.on_progress = options_.on_progress, .call = {.cancel = cancel}});
   } catch (const Error& failed) {
     explain_and_throw(machine, failed);
