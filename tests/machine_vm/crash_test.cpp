@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <fcntl.h>
+#include <future>
 #include <sys/mount.h>
 #include <sys/wait.h>
 
@@ -274,6 +275,36 @@ TEST_F(FullDisk, AMachineWaitsForSpaceAndGoesOnByItself) {
   }
   EXPECT_EQ(code, 0);
   EXPECT_EQ(m->state(), MachineState::running);
+}
+
+TEST_F(FullDisk, AMachineThatWaitsForSpaceIsNotIdleAndAStopFlushesItOnceThereIsSome) {
+  Removed m(create({.name = "victim", .idle_stop = 500ms}));
+  EXPECT_EQ(
+      m->exec_shell("dd if=/dev/urandom of=/root/big bs=1M count=48 2>/dev/null; echo kept > /root/note")
+          .shell_code(),
+      0);
+  auto code = std::async(std::launch::async, [&] { return code_of([&] { m->exec_shell("sync"); }); });
+  ASSERT_TRUE(eventually([&] { return m->state() == MachineState::paused; }, 60s));
+  std::jthread stopper([&] { m->stop({.grace = 1s}); });
+  ASSERT_TRUE(eventually([&] { return status_of("victim").state == MachineState::stopping; }));
+  grow();
+  stopper.join();
+  EXPECT_EQ(m->state(), MachineState::stopped);
+  EXPECT_FALSE(m->info().reason) << m->info().reason->message;
+  code.wait();
+  m->start();
+  EXPECT_EQ(m->exec_shell("cat /root/note; stat -c %s /root/big").out, "kept\n50331648\n");
+}
+
+TEST_F(FullDisk, AStopThatCannotFlushSaysWhy) {
+  Removed m(create({.name = "victim"}));
+  auto stream = m->exec_shell_stream("dd if=/dev/urandom of=/root/big bs=1M count=48 oflag=direct");
+  ASSERT_TRUE(eventually([&] { return m->state() == MachineState::paused; }, 60s));
+  EXPECT_EQ(code_of([&] { m->stop({.grace = 0s}); }), ErrorCode::storage_full);
+  EXPECT_EQ(code_of([&] { m->stop({.grace = 0s}); }), ErrorCode::storage_full);
+  EXPECT_EQ(m->state(), MachineState::stopped);
+  ASSERT_TRUE(m->info().reason);
+  EXPECT_EQ(m->info().reason->code, ErrorCode::storage_full);
 }
 
 TEST_F(FullDisk, CreateSaysSoAndListStopAndRemoveWork) {
