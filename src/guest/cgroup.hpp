@@ -19,7 +19,8 @@ class Cgroup {
   int fd() const { return directory_.get(); }
   /// SIGKILL to every process in it, none can escape.
   void kill();
-  /// Not again after a kill: Linux 6.18 was seen to kill whatever is cloned into a group that has been killed once.
+  /// Not again after a kill: Linux 6.18 was seen to kill whatever is cloned into a group that has been killed
+  /// once.
   bool reusable() const { return !killed_; }
   bool empty() const;
   /// How often the kernel killed in it for want of memory, ever.

@@ -1,10 +1,10 @@
 /*
  * Preloaded into QEMU: the template's memory file cannot be opened for writing.
  *
- * QEMU 7.2 opens the file behind guest RAM O_RDWR even for a private mapping; a template that many machines share
- * must not be writable by any of them. Opens of the one path in HOLT_READ_ONLY_FILE become O_RDONLY, which is
- * enough for a private mapping. Punching a hole into a read-only descriptor (free page reporting) reports success
- * and does nothing, so that QEMU goes on to give the private pages back.
+ * QEMU 7.2 opens the file behind guest RAM O_RDWR even for a private mapping; a template that many machines
+ * share must not be writable by any of them. Opens of the one path in HOLT_READ_ONLY_FILE become O_RDONLY,
+ * which is enough for a private mapping. Punching a hole into a read-only descriptor (free page reporting)
+ * reports success and does nothing, so that QEMU goes on to give the private pages back.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -43,6 +43,10 @@ int fallocate64(int fd, int mode, off64_t offset, off64_t length) {
 int open(const char* path, int flags, ...) __attribute__((alias("open64")));
 int __open_2(const char* path, int flags);
 int __open64_2(const char* path, int flags);
-int __open_2(const char* path, int flags) { return open64(path, flags); }
-int __open64_2(const char* path, int flags) { return open64(path, flags); }
+int __open_2(const char* path, int flags) {
+  return open64(path, flags);
+}
+int __open64_2(const char* path, int flags) {
+  return open64(path, flags);
+}
 int fallocate(int fd, int mode, off_t offset, off_t length) __attribute__((alias("fallocate64")));
