@@ -1,5 +1,7 @@
 #include "cli/session.hpp"
 
+#include "cli/table.hpp"
+
 namespace holt::cli {
 
 const HostConfig& Session::host() {
@@ -34,6 +36,11 @@ void Session::warn_of(Accelerator accelerator) {
 
 void Session::note(std::string_view text) {
   if (!globals.quiet) output.note(text);
+}
+
+void Session::print_objects(const Json& list) {
+  if (!globals.format) return output.line(dump_json(list, {.indent = globals.json ? 0 : 2}));
+  for (const auto& object : list) output.line(format_template(*globals.format, object));
 }
 
 }  // namespace holt::cli

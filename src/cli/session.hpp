@@ -42,6 +42,9 @@ class Session {
   void warn_of(Accelerator accelerator);
   /// A note for people, left out under --quiet.
   void note(std::string_view text);
+  /// An array of objects as an inspecting verb prints it: one line each by --format, else the JSON, indented
+  /// for people unless --json is given.
+  void print_objects(const Json& list);
 
  private:
   std::optional<HostConfig> host_;

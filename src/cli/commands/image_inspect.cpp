@@ -1,6 +1,5 @@
 #include "cli/commands/commands.hpp"
 #include "cli/images.hpp"
-#include "cli/table.hpp"
 
 #include <string>
 #include <vector>
@@ -39,11 +38,7 @@ class ImageInspectCommand : public Command {
                         {"cmd", image.config.cmd}};
       list.push_back(std::move(json));
     }
-    if (!session.globals.format) {
-      session.output.line(dump_json(list, {.indent = session.globals.json ? 0 : 2}));
-      return ToolExit{};
-    }
-    for (const auto& object : list) session.output.line(format_template(*session.globals.format, object));
+    session.print_objects(list);
     return ToolExit{};
   }
 

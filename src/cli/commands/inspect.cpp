@@ -1,6 +1,5 @@
 #include "cli/commands/commands.hpp"
 #include "cli/machines.hpp"
-#include "cli/table.hpp"
 
 #include <string>
 #include <vector>
@@ -24,11 +23,7 @@ class InspectCommand : public Command {
   Outcome run(Session& session) override {
     Json list = Json::array();
     for (const auto& name : names_) list.push_back(machine_json(find_machine(session, name)));
-    if (!session.globals.format) {
-      session.output.line(dump_json(list, {.indent = session.globals.json ? 0 : 2}));
-      return ToolExit{};
-    }
-    for (const auto& object : list) session.output.line(format_template(*session.globals.format, object));
+    session.print_objects(list);
     return ToolExit{};
   }
 
