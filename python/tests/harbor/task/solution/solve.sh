@@ -1,0 +1,3 @@
+#!/bin/bash
+set -euo pipefail
+cat /usr/share/common-licenses/* | wc -w > /srv/words.txt
