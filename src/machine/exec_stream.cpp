@@ -84,36 +84,58 @@ class ExecStream::Impl {
     if (options.stdin_mode == holt::StdinMode::data && !options.input.empty())
       connection_->set_input(options.input);
   }
-  ~Impl() { connection_->kill(); }
+  ~Impl() {
+    if (connection_) connection_->kill();
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   std::optional<ExecEvent> next(const CallOptions& options) {
     while (!ended_) {
       auto frame = take(options);
       if (!frame) return std::nullopt;
-      switch (frame->header.type) {
-        case FrameType::output:
-          return ExecEvent{.kind = ExecEvent::Kind::out, .data = std::move(frame->payload)};
-        case FrameType::error_output:
-          return ExecEvent{.kind = ExecEvent::Kind::err, .data = std::move(frame->payload)};
-        case FrameType::started:
-          break;
-        case FrameType::reply:
-          ended_ = true;
-          return ExecEvent{.kind = ExecEvent::Kind::exit, .result = result_of(frame->payload)};
-        default:
-          ended_ = true;
-          throw Error(ErrorCode::guest_protocol, "The guest program sent a frame that no command has");
-      }
+      if (auto event = event_of(std::move(*frame))) return event;
     }
     return std::nullopt;
+  }
+
+  Tried<ExecEvent> try_next() {
+    while (!ended_) {
+      auto frame = try_take();
+      if (frame.pending) return Tried<ExecEvent>::not_yet();
+      if (!frame.value) break;
+      if (auto event = event_of(std::move(*frame.value))) return {.value = std::move(event)};
+    }
+    return Tried<ExecEvent>::end();
   }
 
   void write_stdin(std::string_view bytes, const CallOptions& options) {
     connection_->send_input(bytes, wait(options));
   }
   StreamConnection& connection() { return *connection_; }
+  void abandon() noexcept {
+    connection_->abandon();
+    [[maybe_unused]] auto* kept = connection_.release();
+  }
 
  private:
+  std::optional<ExecEvent> event_of(Frame frame) {
+    switch (frame.header.type) {
+      case FrameType::output:
+        return ExecEvent{.kind = ExecEvent::Kind::out, .data = std::move(frame.payload)};
+      case FrameType::error_output:
+        return ExecEvent{.kind = ExecEvent::Kind::err, .data = std::move(frame.payload)};
+      case FrameType::started:
+        return std::nullopt;
+      case FrameType::reply:
+        ended_ = true;
+        return ExecEvent{.kind = ExecEvent::Kind::exit, .result = result_of(frame.payload)};
+      default:
+        ended_ = true;
+        throw Error(ErrorCode::guest_protocol, "The guest program sent a frame that no command has");
+    }
+  }
+
   Wait wait(const CallOptions& options) const {
     return {.deadline = options.deadline ? options.deadline->earlier(deadline_) : deadline_,
             .cancel = options.cancel ? options.cancel : cancel_};
@@ -125,6 +147,15 @@ class ExecStream::Impl {
     } catch (const Error& e) {
       // After a deadline of the call alone the stream goes on.
       if (e.code() != ErrorCode::timeout || deadline_.passed()) ended_ = true;
+      throw;
+    }
+  }
+
+  Tried<Frame> try_take() {
+    try {
+      return connection_->try_next();
+    } catch (const Error&) {
+      ended_ = true;
       throw;
     }
   }
@@ -142,6 +173,21 @@ ExecStream::~ExecStream() = default;
 
 std::optional<ExecEvent> ExecStream::next(const CallOptions& options) {
   return impl_->next(options);
+}
+Tried<ExecEvent> ExecStream::try_next() {
+  return impl_->try_next();
+}
+std::size_t ExecStream::try_write_stdin(std::string_view bytes) {
+  auto& connection = impl_->connection();
+  auto taken = connection.try_send_input(bytes);
+  // To a command that has ended everything is written.
+  return taken == 0 && connection.ended() ? bytes.size() : taken;
+}
+int ExecStream::input_fd() const {
+  return impl_->connection().room_fd();
+}
+void ExecStream::abandon() noexcept {
+  impl_->abandon();
 }
 void ExecStream::write_stdin(std::string_view bytes, const CallOptions& options) {
   impl_->write_stdin(bytes, options);
@@ -164,46 +210,53 @@ int ExecStream::fd() const {
 namespace machine {
 
 ExecStream start_command(const MachineFolder& folder, const Command& command, const ExecOptions& options,
-                         std::uint64_t output_limit) {
+                         std::uint64_t output_limit, Sending sending) {
   auto request = request_of(command, options, output_limit);
   Wait wait{.deadline = deadline_of(options).earlier(Deadline::after(k_connect_deadline)),
             .cancel = options.cancel};
-  auto connection = StreamConnection::open(folder, request, Effect::possible, wait);
+  auto connection = StreamConnection::open(folder, request, Effect::possible, wait, sending);
+  if (sending == Sending::queues) connection->set_alarm(deadline_of(options));
   return ExecStream(std::make_unique<ExecStream::Impl>(std::move(connection), options));
 }
 
 ExecResult run_command(const MachineFolder& folder, const Command& command, const ExecOptions& options) {
   if (options.stdin_mode == holt::StdinMode::pipe)
     throw InvalidArgument("exec() has no input pipe; use exec_stream()");
-  // 0 means no limit to the guest program: one byte more than wanted then tells that there was output.
-  auto stream = start_command(folder, command, options, std::max<std::uint64_t>(options.output_limit, 1));
-  std::string out;
-  std::string err;
-  auto keep = [&](std::string& text, const std::string& piece) {
-    text.append(piece, 0, options.output_limit - std::min(options.output_limit, text.size()));
-  };
-  bool more_out = false;
-  bool more_err = false;
+  auto stream = start_command(folder, command, options, ExecCollector::guest_limit(options));
+  ExecCollector collector(options.output_limit);
   while (auto event = stream.next()) {
-    switch (event->kind) {
-      case ExecEvent::Kind::out:
-        more_out = more_out || out.size() + event->data.size() > options.output_limit;
-        keep(out, event->data);
-        break;
-      case ExecEvent::Kind::err:
-        more_err = more_err || err.size() + event->data.size() > options.output_limit;
-        keep(err, event->data);
-        break;
-      case ExecEvent::Kind::exit:
-        auto result = std::move(event->result);
-        result.out_truncated = result.out_truncated || more_out;
-        result.err_truncated = result.err_truncated || more_err;
-        result.out = std::move(out);
-        result.err = std::move(err);
-        return result;
-    }
+    if (auto result = collector.take(std::move(*event))) return std::move(*result);
   }
   throw Error(ErrorCode::cancelled, "The command was killed");
+}
+
+std::uint64_t ExecCollector::guest_limit(const ExecOptions& options) {
+  // 0 means no limit to the guest program: one byte more than wanted then tells that there was output.
+  return std::max<std::uint64_t>(options.output_limit, 1);
+}
+
+void ExecCollector::Output::add(std::string_view piece, std::size_t limit) {
+  more = more || text.size() + piece.size() > limit;
+  text.append(piece, 0, limit - std::min(limit, text.size()));
+}
+
+std::optional<ExecResult> ExecCollector::take(ExecEvent event) {
+  switch (event.kind) {
+    case ExecEvent::Kind::out:
+      out_.add(event.data, limit_);
+      return std::nullopt;
+    case ExecEvent::Kind::err:
+      err_.add(event.data, limit_);
+      return std::nullopt;
+    case ExecEvent::Kind::exit:
+      break;
+  }
+  auto result = std::move(event.result);
+  result.out_truncated = result.out_truncated || out_.more;
+  result.err_truncated = result.err_truncated || err_.more;
+  result.out = std::move(out_.text);
+  result.err = std::move(err_.text);
+  return result;
 }
 
 }  // namespace machine

@@ -16,9 +16,29 @@ struct Command {
   std::optional<std::string> script = std::nullopt;
 };
 
+/// What exec() keeps of a command's events.
+class ExecCollector {
+ public:
+  explicit ExecCollector(std::size_t limit) : limit_(limit) {}
+  /// The result, with the exit event.
+  std::optional<ExecResult> take(ExecEvent event);
+  /// What the guest program is told of the limit.
+  static std::uint64_t guest_limit(const ExecOptions& options);
+
+ private:
+  struct Output {
+    std::string text = {};
+    bool more = false;
+    void add(std::string_view piece, std::size_t limit);
+  };
+  std::size_t limit_;
+  Output out_;
+  Output err_;
+};
+
 /// Checks the options and starts the command. Throws Error INVALID_CONFIG, and as StreamConnection::open.
 ExecStream start_command(const MachineFolder& folder, const Command& command, const ExecOptions& options,
-                         std::uint64_t output_limit);
+                         std::uint64_t output_limit, Sending sending = Sending::waits);
 /// Runs it to its end and collects.
 ExecResult run_command(const MachineFolder& folder, const Command& command, const ExecOptions& options);
 

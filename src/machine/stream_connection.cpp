@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <chrono>
 #include <poll.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <thread>
@@ -26,6 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint32_t k_stream = 1;
+constexpr auto k_end = static_cast<std::uint8_t>(FrameFlag::end_of_data);
 
 [[noreturn]] void throw_timeout(const std::string& subject) {
   throw Error(ErrorCode::timeout, fmt::format("The machine {} did not answer in time", subject),
@@ -72,7 +71,7 @@ Fd connect_to(const MachineFolder& folder, const std::string& name, const Wait& 
 }  // namespace
 
 std::unique_ptr<StreamConnection> StreamConnection::open(const MachineFolder& folder, const Request& request,
-                                                         Effect effect, const Wait& wait) {
+                                                         Effect effect, const Wait& wait, Sending sending) {
   auto name = folder.path().filename().string();
   check(wait, name);
   auto payload = encode_request(request);
@@ -82,7 +81,7 @@ std::unique_ptr<StreamConnection> StreamConnection::open(const MachineFolder& fo
                 {.subject = name});
   }
   std::unique_ptr<StreamConnection> connection(
-      new StreamConnection(connect_to(folder, name, wait), name, effect));
+      new StreamConnection(connect_to(folder, name, wait), name, effect, sending));
   std::unique_lock lock(connection->mutex_);
   // Together: the greeting costs no round trip.
   connection->send(lock, {.type = FrameType::hello}, encode(Hello{.program = "holt"}), wait);
@@ -91,8 +90,12 @@ std::unique_ptr<StreamConnection> StreamConnection::open(const MachineFolder& fo
   return connection;
 }
 
-StreamConnection::StreamConnection(Fd socket, std::string subject, Effect effect)
-    : socket_(std::move(socket)), subject_(std::move(subject)), effect_(effect), parser_(Side::server) {}
+StreamConnection::StreamConnection(Fd socket, std::string subject, Effect effect, Sending sending)
+    : socket_(std::move(socket)),
+      subject_(std::move(subject)),
+      effect_(effect),
+      sending_policy_(sending),
+      parser_(Side::server) {}
 
 StreamConnection::~StreamConnection() = default;
 
@@ -109,9 +112,35 @@ std::optional<Frame> StreamConnection::next(const Wait& wait) {
     if (broken_) throw *broken_;
     if (final_seen_) return std::nullopt;
   }
+  return take_front(lock, wait);
+}
+
+Tried<Frame> StreamConnection::try_next() {
+  std::unique_lock lock(mutex_);
+  advance(lock, Reading::one_frame);
+  if (killed_) return Tried<Frame>::end();
+  if (!frames_.empty()) return {.value = take_front(lock, {.deadline = deadline_})};
+  if (broken_) throw *broken_;
+  if (final_seen_) return Tried<Frame>::end();
+  if (deadline_.passed()) throw_timeout(subject_);
+  return Tried<Frame>::not_yet();
+}
+
+void StreamConnection::advance(std::unique_lock<std::mutex>& lock, Reading reading) {
+  flush_queue();
+  // Another thread that reads the socket tells what comes by the queue. What is not fetched stays within the
+  // window that was granted.
+  while (!reading_ && !over() && (reading == Reading::all || frames_.empty()) && receive(parser_.space())) {
+  }
+  if (!over()) pump_input(lock, {.deadline = deadline_});
+  flush_queue();
+  mark();
+}
+
+Frame StreamConnection::take_front(std::unique_lock<std::mutex>& lock, const Wait& wait) {
   auto frame = std::move(frames_.front());
   frames_.pop_front();
-  mark_queue();
+  mark();
   if (costs_credit(frame.header.type)) {
     if (auto bytes = window_.release(frame.payload.size()); bytes > 0 && !over()) {
       send(lock, {.type = FrameType::credit, .stream = k_stream}, encode_credit(bytes), wait);
@@ -154,9 +183,33 @@ void StreamConnection::pump_input(std::unique_lock<std::mutex>& lock, const Wait
     bool last = input_sent_ == input_.size();
     if (last) input_open_ = false;
     credit_.spend(piece.size());
-    std::uint8_t flags = last ? static_cast<std::uint8_t>(FrameFlag::end_of_data) : std::uint8_t{0};
+    std::uint8_t flags = last ? k_end : std::uint8_t{0};
     send(lock, {.type = FrameType::input, .stream = k_stream, .flags = flags}, piece, wait);
   }
+  if (!end_wanted_ || sending_ || over() || !credit_.can_send(0)) return;
+  end_wanted_ = false;
+  credit_.spend(0);
+  send(lock, {.type = FrameType::input, .stream = k_stream, .flags = k_end}, {}, wait);
+}
+
+std::size_t StreamConnection::try_send_input(std::string_view bytes) {
+  std::unique_lock lock(mutex_);
+  advance(lock, Reading::all);
+  std::size_t taken = 0;
+  while (taken < bytes.size() && !over() && !sending_ && outgoing_.empty()) {
+    auto piece = bytes.substr(taken, credit_.payload_room());
+    if (piece.empty()) break;
+    credit_.spend(piece.size());
+    send(lock, {.type = FrameType::input, .stream = k_stream}, piece, {.deadline = deadline_});
+    taken += piece.size();
+  }
+  mark();
+  return taken;
+}
+
+bool StreamConnection::ended() {
+  std::lock_guard lock(mutex_);
+  return over();
 }
 
 bool StreamConnection::send_input(std::string_view bytes, const Wait& wait) {
@@ -188,16 +241,17 @@ bool StreamConnection::send_costing(std::unique_lock<std::mutex>& lock, FrameTyp
 void StreamConnection::end_input() {
   std::unique_lock lock(mutex_);
   if (over()) return;
+  if (sending_policy_ == Sending::queues) {
+    end_wanted_ = true;
+    pump_input(lock, {});
+    return;
+  }
   // An end without bytes costs a header; a window that is full grants soon, and this need not wait for it.
   Wait wait{.deadline = Deadline::after(30s)};
   wait_until(lock, wait, [&] { return over() || credit_.can_send(0); });
   if (over()) return;
   credit_.spend(0);
-  send(lock,
-       {.type = FrameType::input,
-        .stream = k_stream,
-        .flags = static_cast<std::uint8_t>(FrameFlag::end_of_data)},
-       {}, wait);
+  send(lock, {.type = FrameType::input, .stream = k_stream, .flags = k_end}, {}, wait);
 }
 
 void StreamConnection::send_signal(int signal_number) {
@@ -212,35 +266,66 @@ void StreamConnection::kill() {
   killed_ = true;
   // The monitor takes the end of the connection for a cancel, and a thread that polls the socket wakes up.
   ::shutdown(socket_.get(), SHUT_RDWR);
-  mark_queue();
+  mark();
   changed_.notify_all();
 }
 
 int StreamConnection::poll_fd() {
   std::lock_guard lock(mutex_);
-  if (!poll_) {
-    queue_event_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-    poll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
-    if (!queue_event_ || !poll_) throw system_error(errno, "make a descriptor to poll");
-    for (int fd : {socket_.get(), queue_event_.get()}) {
-      epoll_event event{};
-      event.events = EPOLLIN;
-      if (::epoll_ctl(poll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
-        throw system_error(errno, "poll a descriptor");
-    }
-    mark_queue();
-  }
-  return poll_.get();
+  return watch(output_).fd();
 }
 
-void StreamConnection::mark_queue() {
-  if (!queue_event_) return;
-  std::uint64_t value = 1;
-  if (!frames_.empty() || over()) {
-    [[maybe_unused]] auto n = ::write(queue_event_.get(), &value, sizeof value);
-  } else {
-    // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection): the descriptor does not block
-    [[maybe_unused]] auto n = ::read(queue_event_.get(), &value, sizeof value);
+int StreamConnection::room_fd() {
+  std::lock_guard lock(mutex_);
+  return watch(room_).fd();
+}
+
+void StreamConnection::set_alarm(Deadline deadline) {
+  std::lock_guard lock(mutex_);
+  deadline_ = deadline;
+  watch(output_).set_alarm(deadline);
+}
+
+Watch& StreamConnection::watch(std::optional<Watch>& watch) {
+  if (!watch) {
+    watch.emplace(socket_.get());
+    mark();
+  }
+  return *watch;
+}
+
+void StreamConnection::mark() {
+  bool room_wanted = !outgoing_.empty() && !over();
+  if (output_) {
+    output_->set(!frames_.empty() || over());
+    output_->want_room(room_wanted);
+  }
+  if (room_) {
+    room_->set(over() || (outgoing_.empty() && credit_.payload_room() > 0));
+    room_->want_room(room_wanted);
+  }
+}
+
+void StreamConnection::abandon() noexcept {
+  ::close(socket_.get());
+  for (auto* watch : {&output_, &room_}) {
+    if (*watch) (*watch)->abandon();
+  }
+}
+
+void StreamConnection::flush_queue() {
+  while (outgoing_sent_ < outgoing_.size() && !over()) {
+    ssize_t n = ::send(socket_.get(), outgoing_.data() + outgoing_sent_, outgoing_.size() - outgoing_sent_,
+                       MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) break;
+    // A broken connection is told by its reading side, with what the monitor said last.
+    if (n < 0) outgoing_sent_ = outgoing_.size();
+    if (n > 0) outgoing_sent_ += static_cast<std::size_t>(n);
+  }
+  if (outgoing_sent_ == outgoing_.size()) {
+    outgoing_.clear();
+    outgoing_sent_ = 0;
   }
 }
 
@@ -269,15 +354,17 @@ void StreamConnection::read_socket(std::unique_lock<std::mutex>& lock, const Wai
   lock.unlock();
   std::array<pollfd, 2> fds{{{socket_.get(), POLLIN, 0}, {wait.cancel ? wait.cancel->fd() : -1, POLLIN, 0}}};
   int ready = ::poll(fds.data(), fds.size(), wait.deadline.poll_timeout());
-  ssize_t n = -1;
-  int error = EAGAIN;
-  if (ready > 0 && fds[0].revents != 0) {
-    // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection): the lock has been given back above
-    n = ::recv(socket_.get(), room.data(), room.size(), MSG_DONTWAIT);
-    error = errno;
-  }
   lock.lock();
   reading_ = false;
+  if (ready > 0 && fds[0].revents != 0) receive(room);
+  mark();
+  changed_.notify_all();
+}
+
+bool StreamConnection::receive(std::span<char> room) {
+  // NOLINTNEXTLINE(clang-analyzer-unix.BlockInCriticalSection): does not block
+  ssize_t n = ::recv(socket_.get(), room.data(), room.size(), MSG_DONTWAIT);
+  int error = errno;
   if (n > 0) {
     if (auto fed = parser_.commit(static_cast<std::size_t>(n)); !fed) fail(guest_protocol_error(fed.error()));
     while (!broken_) {
@@ -288,8 +375,7 @@ void StreamConnection::read_socket(std::unique_lock<std::mutex>& lock, const Wai
   } else if (n == 0 || (error != EAGAIN && error != EINTR)) {
     if (!over()) fail(lost());
   }
-  mark_queue();
-  changed_.notify_all();
+  return n > 0;
 }
 
 void StreamConnection::take_frame(Frame frame) {
@@ -332,6 +418,14 @@ Error StreamConnection::lost() const {
 
 void StreamConnection::send(std::unique_lock<std::mutex>& lock, FrameHeader header, std::string_view payload,
                             const Wait& wait) {
+  if (sending_policy_ == Sending::queues) {
+    std::array<char, k_header_size> head;
+    writer_.write_header(head, header, payload.size());
+    outgoing_.append(head.data(), head.size());
+    outgoing_.append(payload);
+    flush_queue();
+    return;
+  }
   // Frames are whole: a second sender waits for the first.
   changed_.wait(lock, [&] { return !sending_; });
   sending_ = true;

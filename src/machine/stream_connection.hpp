@@ -1,20 +1,24 @@
-// One operation of a client: a connection to the monitor with one stream on it. Blocking.
+// One operation of a client: a connection to the monitor with one stream on it. For threads that wait, and
+// for event loops that watch its descriptor.
 #pragma once
 
 #include "holt/base/cancellation.hpp"
 #include "holt/base/deadline.hpp"
 #include "holt/base/error.hpp"
 #include "holt/base/fd.hpp"
+#include "holt/machine/types.hpp"
 #include "holt/protocol/flow.hpp"
 #include "holt/protocol/frame.hpp"
 #include "holt/protocol/messages.hpp"
 #include "machine/record.hpp"
+#include "machine/watch.hpp"
 
 #include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,13 +33,20 @@ struct Wait {
 /// Whether the guest may have changed anything by a request whose answer got lost.
 enum class Effect { none, possible };
 
+/// What a sender does while the socket takes nothing.
+enum class Sending {
+  waits,   ///< until it does
+  queues,  ///< goes on; what is left is sent by the calls that follow, when the descriptor polls readable
+};
+
 /// Thread-safe; one thread at a time should take frames.
 class StreamConnection {
  public:
   /// Connects and sends the request. Throws Error: NOT_FOUND (no machine), INVALID_STATE (it does not run;
   /// retryable), TOO_LARGE (arguments), TIMEOUT, CANCELLED.
   static std::unique_ptr<StreamConnection> open(const MachineFolder& folder, const protocol::Request& request,
-                                                Effect effect, const Wait& wait);
+                                                Effect effect, const Wait& wait,
+                                                Sending sending = Sending::waits);
   ~StreamConnection();
   StreamConnection(const StreamConnection&) = delete;
   StreamConnection& operator=(const StreamConnection&) = delete;
@@ -44,6 +55,8 @@ class StreamConnection {
   /// given back to the guest at once. Throws Error: the guest's failure, GUEST_LOST or OUTCOME_UNKNOWN when
   /// the channel ended, TIMEOUT, CANCELLED.
   std::optional<protocol::Frame> next(const Wait& wait);
+  /// As next(), without waiting for the socket.
+  Tried<protocol::Frame> try_next();
   /// The final reply's payload; frames before it are dropped.
   std::string reply(const Wait& wait);
 
@@ -51,24 +64,43 @@ class StreamConnection {
   void set_input(std::string input);
   /// Sends bytes, waits for credit and room. False when the stream is over: then next() tells why.
   bool send_input(std::string_view bytes, const Wait& wait);
+  /// Sends as many bytes as credit and socket take now, and says how many. None, too, when the stream is
+  /// over.
+  std::size_t try_send_input(std::string_view bytes);
+  /// True when no more input is taken: then next() or try_next() tells why.
+  bool ended();
   /// Sends one item of a tree.
   bool send_entry(const std::string& payload, const Wait& wait);
+  /// End of the input; behind what set_input() or a queue still holds.
   void end_input();
   void send_signal(int signal_number);
   /// Ends the stream from our side: the guest kills the command or drops the transfer. Idempotent.
   void kill();
 
-  /// Polls readable when next() may return.
+  /// Polls readable when next() may return and try_next() has something.
   int poll_fd();
+  /// Polls readable when try_send_input() may take more.
+  int room_fd();
+  /// poll_fd() polls readable at this time, too. try_next() throws TIMEOUT from then on.
+  void set_alarm(Deadline deadline);
+  /// In a forked child, where the parent's threads hold no lock any more: closes the descriptors and nothing
+  /// else. The object is of no other use, not even to be destroyed.
+  void abandon() noexcept;
 
  private:
-  StreamConnection(Fd socket, std::string subject, Effect effect);
+  StreamConnection(Fd socket, std::string subject, Effect effect, Sending sending);
 
   /// Waits until ready() holds, reading the socket meanwhile. `lock` is held whenever ready() runs.
   template <class Ready>
   void wait_until(std::unique_lock<std::mutex>& lock, const Wait& wait, Ready ready);
   void read_socket(std::unique_lock<std::mutex>& lock, const Wait& wait);
+  /// Reads what has come and sends what can be, without waiting.
+  enum class Reading { one_frame, all };
+  void advance(std::unique_lock<std::mutex>& lock, Reading reading);
+  bool receive(std::span<char> room);
+  protocol::Frame take_front(std::unique_lock<std::mutex>& lock, const Wait& wait);
   void take_frame(protocol::Frame frame);
+  void flush_queue();
   void fail(Error error);
   Error lost() const;
   bool over() const { return killed_ || final_seen_ || broken_.has_value(); }
@@ -77,11 +109,14 @@ class StreamConnection {
                     const Wait& wait);
   void send(std::unique_lock<std::mutex>& lock, protocol::FrameHeader header, std::string_view payload,
             const Wait& wait);
-  void mark_queue();
+  /// Tells the descriptors what has changed.
+  void mark();
+  Watch& watch(std::optional<Watch>& watch);
 
   const Fd socket_;
   const std::string subject_;
   const Effect effect_;
+  const Sending sending_policy_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -95,12 +130,16 @@ class StreamConnection {
   std::string input_;
   std::size_t input_sent_ = 0;
   bool input_open_ = false;
+  bool end_wanted_ = false;  // an end of input waits for credit
+  std::string outgoing_;     // frames that the socket has not taken, with Sending::queues
+  std::size_t outgoing_sent_ = 0;
   bool greeted_ = false;
   bool final_seen_ = false;
   bool killed_ = false;
   std::optional<Error> broken_;
-  Fd queue_event_;  // readable while frames_ or an end wait for next()
-  Fd poll_;
+  std::optional<Watch> output_;  // of poll_fd()
+  std::optional<Watch> room_;    // of room_fd()
+  Deadline deadline_ = Deadline::never();
 };
 
 }  // namespace holt::machine

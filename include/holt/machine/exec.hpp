@@ -72,6 +72,18 @@ class ExecStream {
   /// Polls readable when next() may have something; changes never.
   int fd() const;
 
+  /// As next(), without waiting: try again when fd() polls readable. The deadline of the command's options is
+  /// kept: fd() polls readable then, too.
+  Tried<ExecEvent> try_next();
+  /// As write_stdin(), of as many bytes as are taken now; says how many. 0: try again when input_fd() polls
+  /// readable.
+  std::size_t try_write_stdin(std::string_view bytes);
+  /// Polls readable when try_write_stdin() may take something.
+  int input_fd() const;
+  /// In a forked child: closes the descriptors and leaves the command to the parent. The object is of no
+  /// other use.
+  void abandon() noexcept;
+
   class Impl;
   explicit ExecStream(std::unique_ptr<Impl> impl);
 

@@ -87,15 +87,77 @@ struct MachineInfo {
   std::map<std::string, std::string> labels = {};
   bool persistent = true;
   std::optional<Duration> idle_stop = std::nullopt;
+  std::optional<Duration> idle_suspend = std::nullopt;
+  std::optional<Resources> next_resources = std::nullopt;  ///< from the next start on, where they differ
+  std::uint64_t suspended_bytes = 0;                       ///< blocks of the memory of a suspended one
   std::uint64_t disk_bytes = 0;    ///< blocks of the overlay on the host
   std::uint64_t memory_bytes = 0;  ///< resident memory of the VMM
   bool responsive = true;          ///< false: its monitor did not answer in time
+};
+
+/// What a persistent machine does when the program that started it ends, however it ends.
+enum class OwnerEnd {
+  keep,  ///< runs on
+  stop,  ///< is flushed and stopped
+};
+
+/// Something that happened to a machine, as its event log keeps it.
+struct MachineEvent {
+  WallTime at{};
+  std::string kind = {};     ///< a word: "started", "stopped", "failed", ... (docs/reference.md, "Events")
+  std::string message = {};  ///< one sentence
+  std::optional<ErrorCode> code = std::nullopt;  ///< of what went wrong
+};
+
+/// What a machine uses. Bytes and times count from the start of its VMM: at a start and at a resume.
+struct MachineStats {
+  WallTime at{};
+  Duration cpu_time{};             ///< of the VMM on the host's processors
+  std::uint64_t host_memory = 0;   ///< resident memory of the VMM
+  std::uint64_t memory_limit = 0;  ///< that the guest's kernel has
+  std::uint64_t memory_used = 0;   ///< of it, what programs could not get
+  std::uint64_t disk_read = 0;
+  std::uint64_t disk_written = 0;
+  std::uint64_t processes = 0;  ///< of commands and what they left behind
+  Duration uptime{};            ///< of the guest
+  bool guest_answered = false;  ///< false: the guest's own figures are 0
+};
+
+/// What wait() waits for.
+enum class WaitFor {
+  ready,  ///< it accepts commands
+  ended,  ///< it has no process: created, stopped, suspended, failed or removed
 };
 
 /// What every call that waits takes.
 struct CallOptions {
   std::optional<Deadline> deadline = std::nullopt;  ///< unset: the call's own default, which it documents
   std::optional<CancellationToken> cancel = std::nullopt;
+};
+
+/// The answer of a call that does not wait: nothing yet, a value, or (where there can be one) the end.
+template <class T>
+struct Tried {
+  bool pending = false;                   ///< nothing yet: try again when the descriptor polls readable
+  std::optional<T> value = std::nullopt;  ///< nothing when not pending: the end
+
+  static Tried not_yet() { return {.pending = true}; }
+  static Tried end() { return {}; }
+};
+
+/// New sizes of a machine; what is unset stays.
+struct ResizeOptions {
+  std::optional<unsigned> cpus = std::nullopt;
+  std::optional<unsigned> memory_mb = std::nullopt;
+  std::optional<unsigned> disk_gb = std::nullopt;  ///< only larger
+  CallOptions call = {};                           ///< default deadline: 30 s
+};
+
+/// Changes of what is only written down; what is unset stays.
+struct UpdateOptions {
+  std::map<std::string, std::optional<std::string>> labels = {};  ///< nothing: the label goes
+  std::optional<std::optional<Duration>> idle_stop = std::nullopt;
+  std::optional<std::optional<Duration>> idle_suspend = std::nullopt;
 };
 
 /// How a command ended, and what it wrote where that was collected.
