@@ -1,0 +1,8 @@
+// holt::Error as exceptions of holt._errors.
+#pragma once
+
+namespace holt::python {
+
+void bind_errors();
+
+}  // namespace holt::python
