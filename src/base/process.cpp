@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -54,27 +55,34 @@ struct Launch {
   const char* working_dir;
   std::vector<std::pair<int, int>> fds;  // copies of the caller's descriptors, above every target
   int error_fd;
+  int report_fd;  // the parent's end of it
   int keep_from;  // first descriptor above the targets
   bool new_session;
   bool die_with_parent;
-  pid_t parent;
+  const ChildStage* stage;
 };
 
-[[noreturn]] void fail(const Launch& launch, int stage) {
-  std::array<int, 2> report{stage, errno};
+[[noreturn]] void fail(const Launch& launch, int stage, int step = 0) {
+  std::array<int, 3> report{stage, errno, step};
   [[maybe_unused]] ssize_t n = ::write(launch.error_fd, report.data(), sizeof report);
   ::_exit(127);
 }
 constexpr int k_stage_set_up = 0;
 constexpr int k_stage_directory = 1;
 constexpr int k_stage_program = 2;
+constexpr int k_stage_own = 3;
+
+/// Whether nobody reads the report of failure any more. The parent's pid tells nothing here: a child in a
+/// process namespace of its own does not see it.
+bool parent_is_gone(const Launch& launch) {
+  struct pollfd report{launch.error_fd, POLLOUT, 0};
+  return ::poll(&report, 1, 0) == 1 && (report.revents & POLLERR) != 0;
+}
 
 [[noreturn]] void become(const Launch& launch) {
+  // Held here, it would hide that the parent is gone.
+  ::close(launch.report_fd);
   if (launch.new_session && ::setsid() < 0) fail(launch, k_stage_set_up);
-  if (launch.die_with_parent) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != launch.parent) ::_exit(127);
-  }
   for (int signal_number = 1; signal_number < NSIG; ++signal_number) ::signal(signal_number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -101,13 +109,21 @@ constexpr int k_stage_program = 2;
     for (const auto& [copy, target] : launch.fds) wanted = wanted || target == fd;
     if (!wanted) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   }
+  if (launch.stage != nullptr) {
+    if (int step = launch.stage->run(); step != 0) fail(launch, k_stage_own, step);
+  }
   if (*launch.working_dir != '\0' && ::chdir(launch.working_dir) != 0) fail(launch, k_stage_directory);
+  // Last: a change of user takes the signal away.
+  if (launch.die_with_parent) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (parent_is_gone(launch)) ::_exit(127);
+  }
   ::execve(launch.program, launch.argv, launch.env);
   fail(launch, k_stage_program);
 }
 
 void throw_if_failed(const Fd& report_pipe, const ProcessSpec& spec) {
-  std::array<int, 2> report{};
+  std::array<int, 3> report{};
   ssize_t n = 0;
   do {
     n = ::read(report_pipe.get(), report.data(), sizeof report);
@@ -116,7 +132,18 @@ void throw_if_failed(const Fd& report_pipe, const ProcessSpec& spec) {
   if (report[0] == k_stage_directory) {
     throw system_error(report[1], fmt::format("enter the folder {}", spec.working_dir), spec.working_dir);
   }
+  if (report[0] == k_stage_own) {
+    throw ChildStageError(report[2], report[1],
+                          fmt::format("Could not set up the process of {}: step {}: {}", spec.argv[0],
+                                      report[2], std::strerror(report[1])));
+  }
   throw system_error(report[1], fmt::format("start {}", spec.argv[0]), spec.argv[0]);
+}
+
+/// fork(), with namespaces where they are asked for.
+pid_t fork_child(unsigned long namespaces) {
+  if (namespaces == 0) return ::fork();
+  return static_cast<pid_t>(::syscall(SYS_clone, namespaces | SIGCHLD, nullptr, nullptr, nullptr, 0UL));
 }
 
 ExitStatus status_of(const siginfo_t& info) {
@@ -149,13 +176,19 @@ Process Process::start(const ProcessSpec& spec) {
                 .working_dir = spec.working_dir.c_str(),
                 .fds = {},
                 .error_fd = copy_above(error_end.get()),
+                .report_fd = report_end.get(),
                 .keep_from = above,
                 .new_session = spec.new_session,
                 .die_with_parent = spec.die_with_parent,
-                .parent = ::getpid()};
+                .stage = spec.stage};
   for (const auto& [here, target] : spec.fds) launch.fds.emplace_back(copy_above(here), target);
 
-  pid_t pid = ::fork();
+  pid_t pid = fork_child(spec.namespaces);
+  if (pid < 0 && spec.namespaces != 0) {
+    throw ChildStageError(
+        ChildStageError::k_namespaces, errno,
+        fmt::format("Could not make the namespaces of {}: {}", spec.argv[0], std::strerror(errno)));
+  }
   if (pid < 0) throw system_error(errno, fmt::format("start {}", spec.argv[0]), spec.argv[0]);
   if (pid == 0) become(launch);
   Process process;

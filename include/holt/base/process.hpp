@@ -7,6 +7,7 @@
 
 #include "holt/base/cancellation.hpp"
 #include "holt/base/deadline.hpp"
+#include "holt/base/error.hpp"
 #include "holt/base/fd.hpp"
 
 #include <cstddef>
@@ -20,6 +21,31 @@
 
 namespace holt {
 
+/// What a child does to itself between fork and exec, for callers with needs of their own.
+class ChildStage {
+ public:
+  virtual ~ChildStage() = default;
+  /// Runs in the child, when its descriptors are in place. The parent may have many threads: only
+  /// async-signal-safe calls, no allocation, and no wrapper of the C library that speaks to other threads
+  /// (setuid). Returns 0, or the number of what failed, with errno set.
+  virtual int run() const noexcept = 0;
+};
+
+/// A ChildStage failed, or the child's namespaces could not be made; the program did not run.
+class ChildStageError : public Error {
+ public:
+  static constexpr int k_namespaces = -1;
+  ChildStageError(int step, int error_number, const std::string& message)
+      : Error(error_code_of_errno(error_number), message), step_(step), error_number_(error_number) {}
+  /// What run() returned, or k_namespaces.
+  int step() const { return step_; }
+  int error_number() const { return error_number_; }
+
+ private:
+  int step_;
+  int error_number_;
+};
+
 /// What to start. The child gets no descriptor but those of `fds`, the null device where 0, 1 or 2 is not
 /// among them, default signal dispositions and an empty signal mask.
 struct ProcessSpec {
@@ -30,6 +56,8 @@ struct ProcessSpec {
   bool new_session = false;                     ///< setsid: own session and process group
   bool die_with_parent = false;                 ///< SIGKILL when the thread that started it ends
   std::string program = {};                     ///< path to execute; empty: that of argv[0]
+  unsigned long namespaces = 0;                 ///< CLONE_NEW… flags of clone(2) for the child
+  const ChildStage* stage = nullptr;            ///< borrowed
 };
 
 /// How a process ended: an exit code or a signal.
@@ -45,7 +73,7 @@ struct ExitStatus {
 class Process {
  public:
   /// Starts it. Throws Error: NOT_FOUND when the program or the working folder is missing, PERMISSION_DENIED
-  /// when it cannot be executed.
+  /// when it cannot be executed; ChildStageError.
   static Process start(const ProcessSpec& spec);
 
   Process() = default;
