@@ -1,0 +1,134 @@
+"""Twenty machines at once, and two hundred one after the other."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+
+import pytest
+import smol
+
+import holt
+from footprint import Footprint, anonymous_kib, settled_growth
+
+MACHINES = 20
+LOCAL = smol.ConnectOptions(target="local")
+
+
+async def _use(number: int) -> tuple[str, bytes]:
+    machine = await holt.AsyncMachine.create(persistent=False, labels={"number": str(number)}, timeout=240)
+    try:
+        await machine.write_file("/root/number", str(number).encode())
+        shown = await machine.exec(["sh", "-c", "hostname; cat /root/number; cat /proc/sys/kernel/random/boot_id"])
+        assert shown.success, shown
+        return machine.name, shown.stdout
+    finally:
+        await machine.remove(force=True)
+
+
+def test_front_24_twenty_machines_at_once_from_one_event_loop(nothing_left: None) -> None:
+    async def all_of_them() -> list[tuple[str, bytes]]:
+        return await asyncio.gather(*(_use(number) for number in range(MACHINES)))
+
+    shown = asyncio.run(asyncio.wait_for(all_of_them(), 280))
+    names = {name for name, _ in shown}
+    lines = [output.decode().split() for _, output in shown]
+    assert len(names) == MACHINES
+    assert [number for _, number, _ in lines] == [str(number) for number in range(MACHINES)]
+    assert {hostname for hostname, _, _ in lines} == names
+    assert len({boot_id for _, _, boot_id in lines}) == MACHINES, "machines of one template share what was random"
+
+
+# Blocks until somebody writes a line to the FIFO; opening it for both ways does not block.
+WAIT_FOR_LINE = "read line <> /run/go; echo $0"
+COUNT_WAITING = "until [ $(ls -l /proc/[0-9]*/fd 2> /dev/null | grep -c /run/go) -ge $0 ]; do sleep 0.1; done"
+GO = "for number in $(seq $0); do echo go; done > /run/go"
+
+
+def test_front_24_commands_that_wait_take_no_thread_each(machine: holt.Machine) -> None:
+    commands = 40
+
+    async def run() -> int:
+        same = holt.AsyncMachine(machine)
+        await same.exec(["mkfifo", "/run/go"])
+        before = len(os.listdir("/proc/self/task"))
+        waiting = [
+            asyncio.create_task(same.exec(["sh", "-c", WAIT_FOR_LINE, str(number)], timeout=120))
+            for number in range(commands)
+        ]
+        assert (await same.exec(["sh", "-c", COUNT_WAITING, str(commands)], timeout=120)).success
+        during = len(os.listdir("/proc/self/task"))
+        assert (await same.exec(["sh", "-c", GO, str(commands)])).success
+        results = await asyncio.gather(*waiting)
+        assert [int(result.stdout) for result in results] == list(range(commands))
+        return during - before
+
+    assert asyncio.run(asyncio.wait_for(run(), 200)) <= 2
+
+
+def _sync_cycle() -> None:
+    with holt.Machine.create(persistent=False, timeout=120) as machine:
+        machine.write_file("/root/note", b"x" * 100_000)
+        assert machine.exec(["wc", "-c", "/root/note"]).stdout.startswith(b"100000 ")
+        machine.exec_stream(["sleep", "1000"])  # dropped: ends with its last reference
+
+
+async def _async_life() -> None:
+    async with await holt.AsyncMachine.create(persistent=False, timeout=120) as machine:
+        await machine.write_file("/root/note", b"x" * 100_000)
+        assert await machine.read_file("/root/note") == b"x" * 100_000
+        endless = asyncio.create_task(machine.exec(["sleep", "1000"]))
+        assert (await machine.exec(["true"])).success
+        endless.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await endless
+
+
+def _async_cycle() -> None:
+    async def two() -> None:
+        await asyncio.gather(_async_life(), _async_life())
+
+    asyncio.run(two())
+
+
+def _smol_cycle() -> None:
+    machine = smol.Machine.create(smol.MachineConfig(persistent=True), LOCAL)
+    machine.write_file("/root/note", "kept")
+    assert machine.exec(["cat", "/root/note"]).stdout == "kept"
+    stream = machine.exec_stream(["sleep", "1000"])
+    machine.delete()
+    assert next(stream)["kind"] == "error"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("cycle", "lives", "rounds"),
+    [(_sync_cycle, 1, 80), (_async_cycle, 2, 40), (_smol_cycle, 1, 40)],
+    ids=["holt", "holt-asyncio", "smol"],
+)
+def test_front_24_two_hundred_lives_of_machines_leave_nothing(
+    cycle: Callable[[], None], lives: int, rounds: int
+) -> None:
+    """80 + 2 x 40 + 40 machines."""
+    for _ in range(8):
+        cycle()
+    before, memory = Footprint.now(), anonymous_kib()
+    for _ in range(rounds):
+        cycle()
+    assert settled_growth(before) == {}
+    # A leaked connection, buffer or result would be many KiB a life; the allocator's own play is less than this.
+    assert anonymous_kib() - memory < 24 * rounds * lives
+
+
+def test_front_24_a_thousand_commands_leave_nothing_in_the_process(machine: holt.Machine) -> None:
+    def some(count: int) -> None:
+        for _ in range(count):
+            machine.exec(["true"])
+            machine.read_file("/etc/hostname")
+
+    some(50)
+    before, memory = Footprint.now(), anonymous_kib()
+    some(1000)
+    assert settled_growth(before) == {}
+    assert anonymous_kib() - memory < 2048
