@@ -1,0 +1,105 @@
+"""Checks of single values. Each names the field and refuses with an :class:`InvalidConfigError`.
+
+Numbers may be of any integer type (``operator.index``), but never truth values: ``cpus=True`` is a mistake.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Iterable, Mapping
+from numbers import Real
+from typing import Any
+
+from .errors import InvalidTypeError, InvalidValueError, OutOfRangeError
+
+#: Longer times are taken for a mistake; 31 years.
+LONGEST_SECONDS = 1e9
+
+
+def whole_number(field: str, value: Any, low: int, high: int, unit: str = "") -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InvalidTypeError(f"{field} must be a whole number, not {value!r}")
+    number = operator.index(value)
+    if not low <= number <= high:
+        raise OutOfRangeError(f"{field} must be {low} to {high}{unit}, not {number}")
+    return number
+
+
+def seconds(field: str, value: Any, *, zero: bool = False) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidTypeError(f"{field} must be a number of seconds, not {value!r}")
+    number = float(value)
+    if math.isnan(number) or number > LONGEST_SECONDS or number < 0 or (number == 0 and not zero):
+        bound = "0 or more" if zero else "above 0"
+        raise InvalidValueError(
+            f"{field} must be {bound} and at most {LONGEST_SECONDS:.0f} seconds, not {value!r}"
+        )
+    return number
+
+
+def flag(field: str, value: Any) -> bool | None:
+    if value is not None and not isinstance(value, bool):
+        raise InvalidTypeError(f"{field} must be True, False or None, not {value!r}")
+    return value
+
+
+def text(field: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidTypeError(f"{field} must be a text, not {value!r}")
+    if "\0" in value:
+        raise InvalidValueError(f"{field} holds a NUL character")
+    return value
+
+
+def nonblank(field: str, value: Any) -> str:
+    if not text(field, value).strip():
+        raise InvalidValueError(f"{field} must not be empty")
+    return str(value)
+
+
+def texts(field: str, value: Any) -> list[str]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise InvalidTypeError(f"{field} must be a list of texts, not {value!r}")
+    return [text(f"{field}[{index}]", item) for index, item in enumerate(value)]
+
+
+def command(value: Any) -> list[str]:
+    """An argv. A text is no argv: which shell should split it is the caller's choice."""
+    if isinstance(value, (str, bytes)):
+        raise InvalidTypeError("command must be a list such as ['sh', '-c', 'ls'], not one text")
+    argv = texts("command", value)
+    if not argv:
+        raise InvalidValueError("command must have at least one word")
+    return argv
+
+
+def variables(field: str, value: Any) -> dict[str, str]:
+    """Environment variables. Values are never named in a message: they may be secrets."""
+    if not isinstance(value, Mapping):
+        raise InvalidTypeError(f"{field} must be a dict of texts")
+    for name, content in value.items():
+        if not isinstance(name, str) or not isinstance(content, str):
+            raise InvalidTypeError(f"{field} must have texts as names and values ({name!r} has not)")
+        if not name or "=" in name or "\0" in name:
+            raise InvalidValueError(f"{field}: {name!r} is no name of an environment variable")
+        if "\0" in content:
+            raise InvalidValueError(f"{field}: the value of {name} holds a NUL character")
+    return dict(value)
+
+
+def pairs(field: str, value: Any) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise InvalidTypeError(f"{field} must be a dict of texts, not {value!r}")
+    return {text(f"{field}: a name", name): text(f"{field}[{name!r}]", item) for name, item in value.items()}
+
+
+def path(field: str, value: Any) -> str | bytes:
+    """A path of the machine, as text, bytes or PathLike."""
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        raise InvalidTypeError(f"{field} must be a path, not {value!r}")
+    given: str | bytes = os.fspath(value)
+    if not given or (b"\0" in given if isinstance(given, bytes) else "\0" in given):
+        raise InvalidValueError(f"{field} must be neither empty nor hold a NUL character")
+    return given

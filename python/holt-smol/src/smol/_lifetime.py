@@ -1,0 +1,148 @@
+"""Machines that end with this process.
+
+A machine belongs to the process that booted it. The engine enforces that however the process ends; the exit hook here
+makes an orderly end wait until every machine is flushed. Handles are kept for the life of the process, since a
+machine does not end because a variable did.
+"""
+
+from __future__ import annotations
+
+import atexit
+import heapq
+import os
+import threading
+import time
+from collections.abc import Callable
+
+_lock = threading.Lock()
+_owned: dict[str, Callable[[], None]] = {}  # what ends a machine at exit, by name
+_inherited: list[object] = []  # a forked child's copies of its parent's handles: never dropped, never ended
+
+
+def own(name: str, end: Callable[[], None]) -> None:
+    """``end`` is called once when this process ends, unless the machine is disowned before."""
+    with _lock:
+        _owned[name] = end
+
+
+def disown(name: str) -> None:
+    with _lock:
+        _owned.pop(name, None)
+
+
+def owned() -> list[str]:
+    with _lock:
+        return list(_owned)
+
+
+def _end_all() -> None:
+    with _lock:
+        ends = list(_owned.values())
+        _owned.clear()
+    for end in ends:
+        try:
+            end()
+        except Exception:  # an interpreter on its way out has nobody to tell; the engine ends what is left
+            pass
+
+
+def _in_forked_child() -> None:
+    global _lock, _owned
+    _inherited.append(_owned)
+    _lock = threading.Lock()
+    _owned = {}
+    _expiry.reset()
+
+
+class _Expiry:
+    """Ends machines whose time is up: one sleeping thread, from the first machine with a time on."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self._changed = threading.Condition()
+        self._queue: list[tuple[float, int, Callable[[], None]]] = []
+        self._thread: threading.Thread | None = None
+
+    def add(self, at: float, end: Callable[[], None]) -> None:
+        with self._changed:
+            heapq.heappush(self._queue, (at, id(end), end))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="smol-expiry", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            try:
+                self._next()()
+            except (
+                Exception
+            ):  # the machine is gone already, or cannot be ended; others still have their times
+                pass
+
+    def _next(self) -> Callable[[], None]:
+        with self._changed:
+            while not self._queue or self._queue[0][0] > time.time():
+                self._changed.wait(self._queue[0][0] - time.time() if self._queue else None)
+            return heapq.heappop(self._queue)[2]
+
+
+_expiry = _Expiry()
+
+
+def expire(at: float, end: Callable[[], None]) -> None:
+    """Calls ``end`` at a time, in seconds since 1970, as long as this process lives."""
+    _expiry.add(at, end)
+
+
+class Activity:
+    """The commands and transfers of this process in one machine, so that a stop can wait for them."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._running = 0
+        self._closed = 0
+
+    def enter(self) -> bool:
+        """False, and nothing entered, while the machine is being stopped."""
+        with self._changed:
+            if self._closed:
+                return False
+            self._running += 1
+            return True
+
+    def leave(self) -> None:
+        with self._changed:
+            self._running -= 1
+            self._changed.notify_all()
+
+    def close(self, drain: float) -> None:
+        """Lets nothing more in, and waits up to ``drain`` seconds for what is."""
+        with self._changed:
+            self._closed += 1
+            self._changed.wait_for(lambda: self._running == 0, drain)
+
+    def reopen(self) -> None:
+        with self._changed:
+            self._closed -= 1
+
+
+_activities: dict[str, Activity] = {}
+
+
+def activity_of(name: str) -> Activity:
+    """The one Activity of a machine in this process."""
+    with _lock:
+        return _activities.setdefault(name, Activity())
+
+
+def forget(name: str) -> None:
+    with _lock:
+        _activities.pop(name, None)
+
+
+atexit.register(_end_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_forked_child)

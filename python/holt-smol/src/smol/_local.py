@@ -1,0 +1,269 @@
+"""One handle's view of a machine of the engine: boots it at the first use where that is due, and keeps its books."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from . import _lifetime
+from ._engine import engine, engine_errors
+from ._note import LABEL, Note
+from ._plan import Plan
+from .errors import SmolError
+
+if TYPE_CHECKING:
+    import holt
+
+READY_TIMEOUT = 120.0
+_WORKLOAD_GRACE = 10.0
+
+#: The engine's states as this module shows them. Only ``running`` takes commands.
+_STATES = {"running": "running", "paused": "paused", "suspended": "paused"}
+
+
+def shown_state(state: str) -> str:
+    return _STATES.get(state, "stopped")
+
+
+class LocalMachine:
+    """A machine as one handle knows it. Thread-safe.
+
+    A handle made by :meth:`connect` on a machine that does not run boots it at the first use, of which asking for the
+    state is one. So deleting needs no boot, and the answer is true at any time.
+    """
+
+    def __init__(self, machine: holt.Machine, note: Note, *, boot_pending: bool = False) -> None:
+        self.machine = machine
+        self.name: str = machine.name
+        self.note = note
+        self._boot = threading.Lock()
+        self._boot_pending = boot_pending
+        self._boot_error: SmolError | None = None
+        self._deleted = False  # by this handle: a later machine of the same name is another one
+        self._activity = _lifetime.activity_of(self.name)
+
+    # --- making and finding ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, plan: Plan) -> LocalMachine:
+        with engine_errors():
+            machine = engine().Machine.create(
+                plan.name, persistent=True, owner_end=_owner_end(plan.note), **plan.arguments
+            )
+        local = cls(machine, plan.note)
+        try:
+            local._booted()
+        except BaseException:
+            local.delete()
+            raise
+        if plan.note.expires_at is not None:
+            _lifetime.expire(plan.note.expires_at, local.delete)
+        return local
+
+    @classmethod
+    def connect(cls, name: str) -> LocalMachine:
+        local = cls.open(name)
+        with engine_errors():
+            state = local.machine.state()
+        if state not in ("running", "paused", "suspended"):
+            _require_host()
+            local._boot_pending = True
+        return local
+
+    @classmethod
+    def open(cls, name: str) -> LocalMachine:
+        with engine_errors():
+            machine = engine().Machine.open(name)
+            note = Note.of(dict(machine.info().labels))
+        return cls(machine, note)
+
+    # --- states ---------------------------------------------------------------------------------------------------
+
+    def state(self) -> str:
+        if self._deleted:
+            return "stopped"
+        if self._boot_pending:
+            self._boot_at_first_use(again=False)
+        try:
+            with engine_errors():
+                return shown_state(self.machine.state())
+        except SmolError as error:
+            if error.code == "NOT_FOUND":
+                return "stopped"
+            raise
+
+    @property
+    def boot_pending(self) -> bool:
+        """True where :meth:`use` would boot first, which takes its time."""
+        return self._boot_pending
+
+    def use(self) -> holt.Machine:
+        """The engine's machine, for a call that needs it to run."""
+        self._require_undeleted()
+        if self._boot_pending:
+            self._boot_at_first_use(again=True)
+        return self.machine
+
+    def _require_undeleted(self) -> None:
+        if self._deleted:
+            raise SmolError("NOT_FOUND", f"The machine {self.name} was deleted")
+
+    def _boot_at_first_use(self, *, again: bool) -> None:
+        """Boots. ``again``: also where a boot by this handle has failed before; otherwise that error is raised."""
+        with self._boot:
+            if not self._boot_pending:
+                return
+            if self._boot_error is not None and not again and not self._runs():
+                raise self._boot_error
+            try:
+                self._start(READY_TIMEOUT)
+            except SmolError as error:
+                self._boot_error = error
+                raise
+            self._boot_pending = False
+
+    def _runs(self) -> bool:
+        with engine_errors():
+            return bool(self.machine.state() == "running")
+
+    def start(self, timeout: float = READY_TIMEOUT) -> None:
+        self._require_undeleted()
+        with self._boot:
+            self._start(timeout)
+            self._boot_pending = False
+
+    def _start(self, timeout: float) -> None:
+        with engine_errors():
+            if self.machine.state() == "running":
+                return
+            self.machine.start(timeout=timeout, owner_end=_owner_end(self.note))
+        self._booted()
+
+    def _booted(self) -> None:
+        """This process is the owner of the machine's present life."""
+        if not self.note.detach:
+            _lifetime.own(self.name, self._end_with_process)
+        if self.note.command is not None:
+            with engine_errors():
+                self.machine.start_command(self.note.command)
+
+    def _end_with_process(self) -> None:
+        if self.note.ephemeral:
+            self.machine.remove(force=True)
+        else:
+            self.machine.stop()
+
+    def stop(self, drain: float, workload_grace: float | None) -> None:
+        if self._deleted:
+            return
+        with self.closed(drain):
+            self._boot_pending = False
+            try:
+                with engine_errors():
+                    self._end_workload(_WORKLOAD_GRACE if workload_grace is None else workload_grace)
+                    self.machine.stop()
+            except SmolError as error:
+                if error.code != "NOT_FOUND":
+                    raise
+        _lifetime.disown(self.name)
+
+    def _end_workload(self, grace: float) -> None:
+        """The workload gets its signal and the time it wants; the engine ends everything else."""
+        if self.note.command is None or self.machine.state() != "running":
+            return
+        for command in self.machine.commands():
+            if command.running and list(command.argv) == self.note.command:
+                self.machine.signal_command(command.id, 15)
+                try:
+                    if grace > 0:
+                        self.machine.wait_command(command.id, timeout=grace)
+                except engine().TimeoutError:
+                    pass
+
+    def pause(self) -> None:
+        self._require_undeleted()
+        with engine_errors():
+            if self.machine.state() != "running":
+                raise SmolError("CONFLICT", f"The machine {self.name} is not running, so it cannot be paused")
+            self.machine.suspend()
+        _lifetime.disown(self.name)
+
+    def resume(self) -> None:
+        self._require_undeleted()
+        with engine_errors():
+            if self.machine.state() not in ("paused", "suspended"):
+                raise SmolError("CONFLICT", f"The machine {self.name} is not paused, so it cannot be resumed")
+            self.machine.resume(owner_end=_owner_end(self.note))
+        if not self.note.detach:
+            _lifetime.own(self.name, self._end_with_process)
+
+    def delete(self, drain: float = 0.0) -> None:
+        if self._deleted:
+            return
+        with self.closed(drain):
+            self._boot_pending = False
+            remove_if_there(self.machine)
+        self._deleted = True
+        _lifetime.disown(self.name)
+        _lifetime.forget(self.name)
+
+    # --- use ------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def using(self) -> Iterator[holt.Machine]:
+        """The running machine for one call, which a stop may wait for; errors come out in this module's codes."""
+        self.enter()
+        try:
+            with engine_errors():
+                yield self.use()
+        finally:
+            self._activity.leave()
+
+    def enter(self) -> None:
+        if not self._activity.enter():
+            raise SmolError("INVALID_STATE", f"The machine {self.name} is being stopped, not running")
+
+    def leave(self) -> None:
+        self._activity.leave()
+
+    @contextmanager
+    def closed(self, drain: float) -> Iterator[None]:
+        self._activity.close(drain)
+        try:
+            yield
+        finally:
+            self._activity.reopen()
+
+
+def remove_if_there(machine: holt.Machine) -> None:
+    try:
+        with engine_errors():
+            machine.remove(force=True)
+    except SmolError as error:
+        if error.code != "NOT_FOUND":
+            raise
+
+
+def sweep(infos: list[holt.MachineInfo]) -> list[holt.MachineInfo]:
+    """Removes machines that nobody can want any more; gives the others."""
+    kept = []
+    for info in infos:
+        note = Note.of(dict(info.labels)) if LABEL in info.labels else Note()
+        if note.is_expired() or (note.is_abandoned() and info.state in ("created", "stopped", "failed")):
+            with engine_errors():
+                remove_if_there(engine().Machine.open(info.name))
+        else:
+            kept.append(info)
+    return kept
+
+
+def _owner_end(note: Note) -> str:
+    return "keep" if note.detach else "stop"
+
+
+def _require_host() -> None:
+    answer: Any = engine().local_availability()
+    if not answer.available:
+        raise SmolError(answer.code, answer.reason or "This host cannot run machines")

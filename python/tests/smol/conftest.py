@@ -1,0 +1,61 @@
+"""Machines for the tests that need one; the others run without an engine.
+
+Tests take the prepared home from HOLT_HOME and work in one of their own, which shares its engine, images and templates.
+"""
+
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import smol
+
+FIXTURES = (
+    Path(os.environ.get("HOLT_FIXTURES") or Path(__file__).resolve().parents[3] / "tests" / "fixtures")
+    / "smol"
+)
+
+
+@pytest.fixture(scope="session")
+def surface() -> dict[str, Any]:
+    return json.loads((FIXTURES / "surface-1.32.2.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def behaviour() -> dict[str, Any]:
+    return json.loads((FIXTURES / "behaviour-1.32.2.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home with the prepared engine and machines of its own; at the end none may be left in it."""
+    prepared = os.environ.get("HOLT_HOME")
+    if not prepared or not (Path(prepared) / "data/engine/engine.json").exists():
+        pytest.skip("HOLT_HOME has no prepared engine; scripts/test prepares one")
+    folder = tmp_path_factory.mktemp("home")
+    for shared in ("data", "cache"):
+        (Path(prepared) / shared).mkdir(exist_ok=True)
+        (folder / shared).symlink_to(Path(prepared) / shared)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("HOLT_HOME", str(folder))
+        environment.delenv("SMOL_CLOUD_TOKEN", raising=False)
+        yield folder
+        left = [machine.name for machine in smol.Machine.list()]
+        for name in left:
+            smol.Machine.delete_by_name(name)
+    assert left == [], "every test deletes its machines"
+
+
+@pytest.fixture
+def name() -> str:
+    return f"t-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture(scope="module")
+def machine(home: Path) -> Iterator[smol.Machine]:
+    """One running machine for the tests of a file. They leave it running."""
+    with smol.Machine.create(smol.MachineConfig(name=f"t-{uuid.uuid4().hex[:12]}", persistent=True)) as made:
+        yield made
