@@ -11,8 +11,11 @@ namespace {
 
 // In the order of the variant's alternatives.
 constexpr std::array<std::string_view, std::variant_size_v<Request>> k_operations = {
-    "identity",  "exec",   "read_file", "write_file", "stat", "exists",   "list",   "make_dir", "remove",
-    "real_path", "rename", "tree_out",  "tree_in",    "sync", "shutdown", "status", "clock"};
+    "identity", "exec",           "read_file",    "write_file",     "stat",          "exists",
+    "list",     "make_dir",       "remove",       "real_path",      "rename",        "tree_out",
+    "tree_in",  "sync",           "shutdown",     "status",         "clock",         "start_command",
+    "commands", "attach_command", "wait_command", "signal_command", "kill_command",  "renew",
+    "grow",     "life",           "stats",        "resize_disk",    "set_attributes"};
 constexpr std::string_view k_operation_key = "op";
 
 template <std::size_t index = 0>
@@ -101,8 +104,15 @@ HOLT_MESSAGE(ListReply)
 HOLT_MESSAGE(RemoveReply)
 HOLT_MESSAGE(RealPathReply)
 HOLT_MESSAGE(TreeEntry)
+HOLT_MESSAGE(TreeHole)
+HOLT_MESSAGE(TreePage)
 HOLT_MESSAGE(TreeReply)
 HOLT_MESSAGE(StatusReply)
+HOLT_MESSAGE(CommandStatus)
+HOLT_MESSAGE(CommandsReply)
+HOLT_MESSAGE(RenewReply)
+HOLT_MESSAGE(GrowReply)
+HOLT_MESSAGE(StatsReply)
 HOLT_MESSAGE(Done)
 #undef HOLT_MESSAGE
 

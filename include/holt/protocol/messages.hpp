@@ -110,6 +110,15 @@ struct TerminalSize {
   std::uint32_t rows = 24;
   std::uint32_t columns = 80;
 };
+/// What a command may use at most, with all it starts where that is said; setrlimit(2), cgroups(7).
+struct CommandLimits {
+  std::optional<std::uint64_t> cpu_seconds = std::nullopt;   ///< of processor time, each process: RLIMIT_CPU
+  std::optional<std::uint64_t> file_bytes = std::nullopt;    ///< of a file it writes: RLIMIT_FSIZE
+  std::optional<std::uint64_t> open_files = std::nullopt;    ///< of each process: RLIMIT_NOFILE
+  std::optional<std::uint64_t> processes = std::nullopt;     ///< and threads of the whole tree: pids.max
+  std::optional<std::uint64_t> memory_bytes = std::nullopt;  ///< of the whole tree: memory.max
+  std::optional<std::uint64_t> core_bytes = std::nullopt;    ///< of a core dump: RLIMIT_CORE
+};
 
 /// Runs a command. Exactly one of argv and script is set. Frames back: started, output, error_output, reply.
 ///
@@ -127,7 +136,8 @@ struct ExecRequest {
   StdinMode stdin_mode = StdinMode::none;
   std::uint64_t output_limit =
       0;  ///< bytes kept of each stream, its beginning; the rest is dropped. 0: no limit
-  std::optional<TerminalSize> terminal = std::nullopt;
+  std::optional<TerminalSize> terminal = std::nullopt;  ///< a terminal of this size is all three streams
+  std::optional<CommandLimits> limits = std::nullopt;
   std::string key = {};  ///< idempotency key, for the monitor; empty for none
 };
 /// Sent when the program runs. Before it nothing of the command can have run.
@@ -144,6 +154,59 @@ struct ExecReply {
   std::uint64_t stdout_bytes = 0;  ///< written by the command, also what was dropped
   std::uint64_t stderr_bytes = 0;
   std::uint64_t duration_us = 0;  ///< start of the command to its end, monotonic clock of the guest
+};
+
+// ---- Background commands
+// -------------------------------------------------------------------------------------------------
+// A command without a stream: it ends by itself, when it is killed, or with the machine. What it writes is
+// kept in a bounded log in the guest's memory. Its id is valid in this life of the machine only; an unknown
+// one is NOT_FOUND.
+
+/// Starts one. Reply: CommandStatus. What cannot be found or executed is a command that has ended with 127 or
+/// 126. A repeat with the same key answers with the command of the first.
+struct StartCommandRequest {
+  ExecRequest command = {};     ///< its stdin_mode and output_limit count for nothing
+  std::string input = {};       ///< all of its standard input
+  std::uint64_t log_limit = 0;  ///< bytes kept of each output, its end; 0: none
+};
+struct CommandStatus {
+  std::string id = {};
+  std::int64_t pid = 0;
+  std::vector<std::string> argv = {};  ///< of long ones the beginning and "..."
+  bool terminal = false;
+  std::optional<ExecReply> result = std::nullopt;  ///< once it has ended
+  std::int64_t started_at_ns = 0;                  ///< since 1970, the guest's wall clock
+  std::uint64_t stdout_bytes = 0;                  ///< written so far
+  std::uint64_t stderr_bytes = 0;
+  bool log_truncated = false;  ///< the log has lost its beginning
+};
+/// All of them, oldest first. Reply: CommandsReply.
+struct CommandsRequest {};
+inline constexpr std::size_t k_max_commands = 256;
+struct CommandsReply {
+  std::vector<CommandStatus> commands = {};  ///< at most k_max_commands
+};
+/// Sends the log from a place on, then what the command goes on to write. Frames back: started (ExecStarted),
+/// output, error_output, reply (ExecReply) when it has ended and all has been sent; its truncated flags say
+/// that the log had lost something of what was asked for. `cancel` ends the stream, not the command; signal
+/// and resize reach the command.
+struct AttachCommandRequest {
+  std::string id = {};
+  std::uint64_t stdout_offset = 0;
+  std::uint64_t stderr_offset = 0;
+};
+/// Reply: CommandStatus, when it has ended.
+struct WaitCommandRequest {
+  std::string id = {};
+};
+/// To its process group. Reply: Done, also when it has ended.
+struct SignalCommandRequest {
+  std::string id = {};
+  std::uint32_t signal = 0;  ///< 1-64
+};
+/// Kills it with all it started. Reply: CommandStatus, when it has ended.
+struct KillCommandRequest {
+  std::string id = {};
 };
 
 // ---- Files
@@ -198,6 +261,11 @@ struct WriteFileRequest {
   bool make_parents = false;
   bool durable = false;  ///< fsync file and folder before the reply
   std::optional<std::int64_t> mtime_s = std::nullopt;
+  std::uint32_t mtime_ns = 0;
+  std::string owner = {};  ///< as SetAttributesRequest; empty: of the replaced file, else the user
+  /// CONFLICT unless the file there has this content; 64 hex digits, empty for no condition. Look and
+  /// replacement are one step among all writes of this protocol.
+  std::string expected_sha256 = {};
   std::string user = {};
 };
 struct WriteFileReply {
@@ -277,6 +345,17 @@ struct RenameRequest {
   std::string user = {};
 };
 
+/// Changes what is set and leaves the rest. The owner goes first, since the kernel clears setuid bits then.
+struct SetAttributesRequest {
+  std::string path = {};
+  Links links = Links::follow;                       ///< of a link itself: no mode (NOT_SUPPORTED)
+  std::optional<std::uint32_t> mode = std::nullopt;  ///< 07777
+  std::string owner = {};  ///< "user" or "user:group", names of the machine or numbers; empty: stays
+  std::optional<std::int64_t> mtime_s = std::nullopt;
+  std::uint32_t mtime_ns = 0;
+  std::string user = {};
+};
+
 // ---- Trees: many files in one stream
 // --------------------------------------------------------------------------
 
@@ -293,12 +372,22 @@ struct TreeEntry {
   std::int64_t mtime_s = 0;
   std::uint32_t mtime_ns = 0;
   std::string link_target = {};
-  bool failed = false;  ///< to the host: could not be read, `problem` says why; no bytes follow
+  std::string hard_link = {};  ///< to the guest: another name of this earlier entry; no bytes follow
+  bool holes = false;          ///< TreeHole items may stand among the bytes
+  bool failed = false;         ///< to the host: could not be read, `problem` says why; no bytes follow
   std::string problem = {};
 };
+/// Among the bytes of a file: so many that are zero and not sent. In an entry frame.
+struct TreeHole {
+  std::uint64_t length = 0;
+};
+/// Entries without content, in one entry frame.
+struct TreePage {
+  std::vector<TreeEntry> entries = {};  ///< at most k_max_page
+};
 enum class TreeContent { files, names_only };
-/// Sends a file or a folder with all in it. Frames back: entry, output, reply. Links are sent as links, also
-/// `path` itself with Links::keep; other file systems are not entered.
+/// Sends a file or a folder with all in it. Frames back: entry (TreeEntry; TreePage for names only), output,
+/// reply. Links are sent as links, also `path` itself with Links::keep; other file systems are not entered.
 struct TreeOutRequest {
   std::string path = {};
   Links links = Links::follow;
@@ -313,6 +402,7 @@ struct TreeInRequest {
   std::string path = {};
   bool make_parents = false;
   bool keep_owner = false;  ///< give files the uid and gid of their entries, else those of `user`
+  std::string owner = {};   ///< of everything, as SetAttributesRequest; wins over keep_owner
   std::string user = {};
 };
 struct TreeProblem {
@@ -346,10 +436,57 @@ struct StatusReply {
   std::uint64_t commands = 0;   ///< whose stream is open
   std::uint64_t processes = 0;  ///< alive of all commands, also those of commands that have ended
   std::uint64_t uptime_ms = 0;
+  std::uint64_t memory_total = 0;      ///< bytes that the guest's kernel has
+  std::uint64_t memory_available = 0;  ///< bytes it could give to programs
 };
 /// Sets the wall clock after a pause or a resume.
 struct ClockRequest {
   std::int64_t wall_clock_ns = 0;
+};
+/// Tells a resumed guest that it has been away: new generation, fresh entropy, the wall clock. Streams and
+/// frame numbers go on; no hello stands between. Needs an identity.
+struct RenewRequest {
+  std::string generation = {};     ///< fresh random text of this resume, 1-64 bytes
+  std::string entropy = {};        ///< 32-512 fresh random bytes, credited in full
+  std::int64_t wall_clock_ns = 0;  ///< since 1970, read right before sending
+};
+struct RenewReply {
+  std::string generation = {};
+};
+/// Makes the root file system as large as its disk has become.
+struct GrowRequest {
+  std::uint64_t root_size = 0;  ///< bytes the device has; waited for
+};
+struct GrowReply {
+  std::uint64_t root_bytes = 0;  ///< size of the root file system now
+};
+
+// ---- The machine, for its monitor alone
+// -----------------------------------------------------------------------------
+
+enum class LifeChange {
+  pause,    ///< freeze the vCPUs
+  resume,   ///< let them go on
+  suspend,  ///< memory to a file, then no process is left
+};
+/// Answered with Done once it is so.
+struct LifeRequest {
+  LifeChange change = LifeChange::pause;
+};
+/// What the machine uses, as its monitor sees it.
+struct StatsRequest {};
+struct StatsReply {
+  std::uint64_t disk_read = 0;     ///< bytes since the VMM's start
+  std::uint64_t disk_written = 0;  ///<
+  bool guest_answered = false;     ///< the rest is of the guest
+  std::uint64_t processes = 0;
+  std::uint64_t uptime_ms = 0;
+  std::uint64_t memory_total = 0;
+  std::uint64_t memory_available = 0;
+};
+/// Gives the disk a new size, bytes; the guest's file system grows with it.
+struct ResizeDiskRequest {
+  std::uint64_t disk_bytes = 0;
 };
 /// Reply without anything to tell.
 struct Done {};
@@ -357,7 +494,10 @@ struct Done {};
 using Request =
     std::variant<IdentityRequest, ExecRequest, ReadFileRequest, WriteFileRequest, StatRequest, ExistsRequest,
                  ListRequest, MakeDirRequest, RemoveRequest, RealPathRequest, RenameRequest, TreeOutRequest,
-                 TreeInRequest, SyncRequest, ShutdownRequest, StatusRequest, ClockRequest>;
+                 TreeInRequest, SyncRequest, ShutdownRequest, StatusRequest, ClockRequest,
+                 StartCommandRequest, CommandsRequest, AttachCommandRequest, WaitCommandRequest,
+                 SignalCommandRequest, KillCommandRequest, RenewRequest, GrowRequest, LifeRequest,
+                 StatsRequest, ResizeDiskRequest, SetAttributesRequest>;
 
 /// Name of a request on the wire and in logs, e.g. "exec".
 std::string_view operation_name(const Request& request);
@@ -368,7 +508,7 @@ std::string encode_request(const Request& request);
 std::expected<Request, ProtocolError> decode_request(std::string_view payload);
 
 /// Payload of any other message: Hello, Failure, ExecStarted, every ...Reply, FileStatus, DirectoryPage,
-/// TreeEntry, Done.
+/// TreeEntry, TreeHole, TreePage, Done.
 template <class Message>
 std::string encode(const Message& message);
 /// Reads one message and nothing behind it. Depth at most 16, no key twice, no reservation by a claimed
