@@ -57,6 +57,7 @@ Outcome<> BulkWriter::flush(std::size_t size) {
 }
 
 Outcome<> BulkWriter::write(std::string_view bytes) {
+  if (!bytes.empty()) ends_in_hole_ = false;
   while (!bytes.empty()) {
     if (!buffer_) buffer_ = std::make_unique<BulkBuffer>();
     auto piece = bytes.substr(0, k_bulk_size - filled_);
@@ -70,8 +71,21 @@ Outcome<> BulkWriter::write(std::string_view bytes) {
   return {};
 }
 
+Outcome<> BulkWriter::skip(std::uint64_t size) {
+  if (filled_ != 0) {
+    if (auto flushed = flush(filled_); !flushed) return flushed;
+  }
+  constexpr std::uint64_t k_largest = INT64_MAX;
+  if (size > k_largest - offset_) return refuse_errno(EFBIG, "write", path_);
+  offset_ += size;
+  ends_in_hole_ = true;
+  return {};
+}
+
 Outcome<> BulkWriter::finish() {
-  return filled_ == 0 ? Outcome<>{} : flush(filled_);
+  if (filled_ != 0) return flush(filled_);
+  if (!ends_in_hole_ || ::ftruncate(fd_, static_cast<off_t>(offset_)) == 0) return {};
+  return refuse_errno(errno, "write", path_);
 }
 
 }  // namespace holt::guest

@@ -35,6 +35,8 @@ class BulkWriter {
   BulkWriter(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
   Outcome<> allocate(std::uint64_t size);
   Outcome<> write(std::string_view bytes);
+  /// Leaves a hole.
+  Outcome<> skip(std::uint64_t size);
   /// Writes what is still buffered.
   Outcome<> finish();
   std::uint64_t written() const { return offset_ + filled_; }
@@ -51,6 +53,7 @@ class BulkWriter {
   std::uint64_t offset_ = 0;
   bool direct_works_ = true;
   bool is_direct_ = false;
+  bool ends_in_hole_ = false;
 };
 
 }  // namespace holt::guest

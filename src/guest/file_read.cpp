@@ -32,7 +32,7 @@ Outcome<Fd> open_regular(int folder, const std::string& name, const std::string&
   return fd;
 }
 
-Outcome<std::uint64_t> send_file_bytes(JobStream& stream, const FileBytes& file) {
+SentBytes send_file_bytes(JobStream& stream, const FileBytes& file) {
   std::uint64_t sent = 0;
   bool direct = file.size >= k_bulk_size && file.offset % k_bulk_alignment == 0 &&
                 ::fcntl(file.fd, F_SETFL, O_DIRECT) == 0;
@@ -49,17 +49,17 @@ Outcome<std::uint64_t> send_file_bytes(JobStream& stream, const FileBytes& file)
       direct = false;
       continue;
     }
-    if (count < 0) return refuse_errno(errno, "read", file.shown);
+    if (count < 0) return {sent, refuse_errno(errno, "read", file.shown).error()};
     if (count == 0) break;
     std::string_view bytes(buffer.bytes().data(),
                            std::min<std::uint64_t>(static_cast<std::uint64_t>(count), want));
     sent += bytes.size();
     for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), k_max_payload))) {
-      if (!stream.send(FrameType::output, std::string(bytes.substr(0, k_max_payload)))) return sent;
+      if (!stream.send(FrameType::output, std::string(bytes.substr(0, k_max_payload)))) return {sent};
     }
     if (direct && static_cast<std::uint64_t>(count) % k_bulk_alignment != 0) break;
   }
-  return sent;
+  return {sent};
 }
 
 Outcome<ReadFileReply> read_file(JobStream& stream, const ReadFileRequest& request) {
@@ -74,12 +74,14 @@ Outcome<ReadFileReply> read_file(JobStream& stream, const ReadFileRequest& reque
   bool sizeless = size == 0;
   auto want = std::min(limit, sizeless ? k_max_sizeless : left);
   auto sent = send_file_bytes(stream, {fd->get(), request.offset, want, request.path});
-  if (!sent) return std::unexpected(sent.error());
-  if (!sizeless && *sent < want && !stream.cancelled()) {
+  // A log of the kernel has nothing more for now: what it had is its content.
+  bool ran_dry = sizeless && sent.failure && sent.failure->error_number == EAGAIN;
+  if (sent.failure && !ran_dry) return std::unexpected(*sent.failure);
+  if (!sizeless && sent.bytes < want && !stream.cancelled()) {
     return refuse(ErrorCode::conflict, "the file became shorter while it was read: " + request.path,
                   request.path);
   }
-  return ReadFileReply{.bytes = *sent};
+  return ReadFileReply{.bytes = sent.bytes};
 }
 
 }  // namespace holt::guest

@@ -1,10 +1,15 @@
 #include "guest/file_replacement.hpp"
 
+#include "guest/sha256.hpp"
+
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
 #include <fcntl.h>
+#include <functional>
+#include <mutex>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -21,6 +26,16 @@ std::string temporary_name() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   return ".holt-" + std::to_string(now.tv_nsec) + "-" + std::to_string(counter++) + ".tmp";
+}
+
+/// Writers of one name wait for each other here, so that a look at a file and its replacement are one step.
+/// Different names share a lock now and then, which does no harm.
+std::mutex& lock_of(int folder, const std::string& name) {
+  static std::array<std::mutex, 64> locks;
+  struct stat status{};
+  ::fstat(folder, &status);
+  auto key = std::hash<std::string>{}(name) ^ (status.st_ino * 31) ^ status.st_dev;
+  return locks[key % locks.size()];
 }
 
 std::string path_of(int fd) {
@@ -100,14 +115,23 @@ void FileReplacement::copy_extended_attributes() {
   }
 }
 
+Outcome<> FileReplacement::set_owner() {
+  constexpr auto k_same = static_cast<uid_t>(-1);
+  std::pair<uid_t, gid_t> owner(k_same, k_same);
+  if (keeps_old()) owner = {replaced_->st_uid, replaced_->st_gid};
+  if (options_.owner && options_.owner->first != k_same) owner.first = options_.owner->first;
+  if (options_.owner && options_.owner->second != k_same) owner.second = options_.owner->second;
+  if (owner.first == ::geteuid()) owner.first = k_same;
+  if (owner.second == ::getegid()) owner.second = k_same;
+  if (owner.first == k_same && owner.second == k_same) return {};
+  // Who is not root may not give a file away. To keep an owner is then no promise, as with every editor.
+  if (::fchown(fd_.get(), owner.first, owner.second) == 0 || !options_.owner) return {};
+  return refuse_errno(errno, "change the owner of", shown_);
+}
+
 Outcome<> FileReplacement::set_attributes() {
-  bool keeps = replaced_ && S_ISREG(replaced_->st_mode);
-  auto owner = options_.owner;
-  if (keeps && !owner) owner = std::pair(replaced_->st_uid, replaced_->st_gid);
-  if (owner && (owner->first != ::geteuid() || owner->second != ::getegid())) {
-    // Not allowed to those who are not root: then the file is theirs, as with every editor.
-    [[maybe_unused]] int changed = ::fchown(fd_.get(), owner->first, owner->second);
-  }
+  bool keeps = keeps_old();
+  if (auto set = set_owner(); !set) return set;
   if (keeps) copy_extended_attributes();
   auto mode = options_.mode.value_or(keeps ? replaced_->st_mode : k_new_mode) & 07777;
   if (::fchmod(fd_.get(), mode) != 0) return refuse_errno(errno, "set the mode of", shown_);
@@ -149,10 +173,20 @@ Outcome<> FileReplacement::put_in_place() {
   return refuse_errno(errno, "write", shown_);
 }
 
+Outcome<> FileReplacement::check_content() const {
+  if (options_.expected_sha256.empty()) return {};
+  Fd fd(::openat(folder_, name_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  auto found = fd ? sha256_of_file(fd.get()) : std::nullopt;
+  if (found == options_.expected_sha256) return {};
+  return refuse(ErrorCode::conflict, "the file has another content than expected: " + shown_, shown_);
+}
+
 Outcome<> FileReplacement::commit() {
   if (auto flushed = writer_->finish(); !flushed) return flushed;
   if (auto set = set_attributes(); !set) return set;
   if (options_.durable && ::fsync(fd_.get()) != 0) return refuse_errno(errno, "write", shown_);
+  std::lock_guard lock(lock_of(folder_, name_));
+  if (auto same = check_content(); !same) return same;
   if (auto placed = put_in_place(); !placed) return placed;
   if (options_.durable && ::fsync(folder_) != 0) return refuse_errno(errno, "write", shown_);
   return {};

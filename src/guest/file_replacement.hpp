@@ -24,7 +24,9 @@ struct ReplacementOptions {
   /// A symlink of that name is replaced rather than refused.
   bool over_links = false;
   std::optional<timespec> mtime = {};
-  std::optional<std::pair<uid_t, gid_t>> owner = {};  ///< none: that of the replaced file, or the acting user
+  /// None: that of the replaced file, or the acting user. An id of -1 is as none.
+  std::optional<std::pair<uid_t, gid_t>> owner = {};
+  std::string expected_sha256 = {};  ///< the replaced file must have it, in lower-case hex
 };
 
 /// Gone without commit() it leaves everything as it was.
@@ -38,6 +40,7 @@ class FileReplacement {
   FileReplacement& operator=(const FileReplacement&) = delete;
 
   Outcome<> write(std::string_view bytes) { return writer_->write(bytes); }
+  Outcome<> skip(std::uint64_t size) { return writer_->skip(size); }
   std::uint64_t written() const { return writer_->written(); }
   Outcome<> commit();
   bool creates() const { return !replaced_; }
@@ -46,9 +49,12 @@ class FileReplacement {
   FileReplacement(int folder, std::string name, std::string shown, const ReplacementOptions& options)
       : folder_(folder), name_(std::move(name)), shown_(std::move(shown)), options_(options) {}
 
+  bool keeps_old() const { return replaced_ && S_ISREG(replaced_->st_mode); }
   Outcome<> look_at_target();
   Outcome<> open_new();
   Outcome<> set_attributes();
+  Outcome<> set_owner();
+  Outcome<> check_content() const;
   void copy_extended_attributes();
   Outcome<> put_in_place();
   Outcome<> rename_over();

@@ -50,6 +50,7 @@ struct Run {
   auto operator()(const MakeDirRequest& r) const { return encoded(make_directory(r)); }
   auto operator()(const RemoveRequest& r) const { return encoded(remove_path(stream, r)); }
   auto operator()(const RealPathRequest& r) const { return encoded(resolve(r)); }
+  auto operator()(const SetAttributesRequest& r) const { return encoded(set_attributes(r)); }
   auto operator()(const RenameRequest& r) const { return encoded(rename_path(r)); }
   auto operator()(const TreeOutRequest& r) const { return encoded(send_tree(stream, r)); }
   auto operator()(const TreeInRequest& r) const { return encoded(receive_tree(stream, r, user)); }
@@ -62,6 +63,7 @@ Outcome<std::string> run_file_operation(JobStream& stream, Request request, cons
   }
   auto user = find_user(request.user.empty() ? defaults.user : request.user);
   if (!user) return std::unexpected(user.error());
+  if constexpr (std::is_same_v<Request, RemoveRequest>) request.keep.push_back(defaults.working_dir);
   ActAs rights(*user);
   if (!rights.works()) return refuse_errno(EPERM, "act as user", request.user);
   return Run{stream, *user}(request);

@@ -34,6 +34,7 @@ Outcome<protocol::ExistsReply> path_exists(const protocol::ExistsRequest& reques
 Outcome<protocol::ListReply> list_directory(JobStream& stream, const protocol::ListRequest& request);
 Outcome<protocol::Done> make_directory(const protocol::MakeDirRequest& request);
 Outcome<protocol::RemoveReply> remove_path(JobStream& stream, const protocol::RemoveRequest& request);
+Outcome<protocol::Done> set_attributes(const protocol::SetAttributesRequest& request);
 Outcome<protocol::Done> rename_path(const protocol::RenameRequest& request);
 Outcome<protocol::TreeReply> send_tree(JobStream& stream, const protocol::TreeOutRequest& request);
 Outcome<protocol::TreeReply> receive_tree(JobStream& stream, const protocol::TreeInRequest& request,

@@ -1,6 +1,8 @@
 #include "guest/file_replacement.hpp"
 #include "guest/file_service.hpp"
 #include "guest/paths.hpp"
+#include "guest/sha256.hpp"
+#include "guest/users.hpp"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -46,6 +48,27 @@ Outcome<> receive_bytes(JobStream& stream, const WriteFileRequest& request, File
   return {};
 }
 
+Outcome<ReplacementOptions> replacement_options(const WriteFileRequest& request) {
+  bool is_digest = request.expected_sha256.size() == k_sha256_digits &&
+                   request.expected_sha256.find_first_not_of("0123456789abcdef") == std::string::npos;
+  if (!request.expected_sha256.empty() && !is_digest) {
+    return refuse(ErrorCode::invalid_config, "the expected content is not the 64 hex digits of a SHA-256",
+                  request.path);
+  }
+  auto owner = find_owner(request.owner);
+  if (!owner) return std::unexpected(owner.error());
+  ReplacementOptions options{.write = request.write,
+                             .mode = request.mode,
+                             .size = request.size,
+                             .durable = request.durable,
+                             .owner = *owner,
+                             .expected_sha256 = request.expected_sha256};
+  if (request.mtime_s) {
+    options.mtime = timespec{.tv_sec = *request.mtime_s, .tv_nsec = static_cast<long>(request.mtime_ns)};
+  }
+  return options;
+}
+
 }  // namespace
 
 Outcome<WriteFileReply> write_file(JobStream& stream, const WriteFileRequest& request) {
@@ -56,10 +79,9 @@ Outcome<WriteFileReply> write_file(JobStream& stream, const WriteFileRequest& re
   auto folder = open_folder(folder_path, request.make_parents);
   if (!folder) return std::unexpected(folder.error());
 
-  ReplacementOptions options{
-      .write = request.write, .mode = request.mode, .size = request.size, .durable = request.durable};
-  if (request.mtime_s) options.mtime = timespec{.tv_sec = *request.mtime_s, .tv_nsec = 0};
-  auto file = FileReplacement::begin(folder->get(), name, request.path, options);
+  auto options = replacement_options(request);
+  if (!options) return std::unexpected(options.error());
+  auto file = FileReplacement::begin(folder->get(), name, request.path, *options);
   if (!file) return std::unexpected(file.error());
   if (auto received = receive_bytes(stream, request, **file); !received)
     return std::unexpected(received.error());

@@ -5,6 +5,7 @@
 #include "holt/base/fd.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <sys/stat.h>
 
@@ -19,7 +20,11 @@ struct FileBytes {
   std::uint64_t size = 0;
   std::string shown;
 };
+struct SentBytes {
+  std::uint64_t bytes = 0;
+  std::optional<Failure> failure = {};  ///< why the rest could not be read
+};
 /// Sends `size` bytes from `offset` as output frames. Fewer when the file ends or the stream does.
-Outcome<std::uint64_t> send_file_bytes(JobStream& stream, const FileBytes& file);
+SentBytes send_file_bytes(JobStream& stream, const FileBytes& file);
 
 }  // namespace holt::guest

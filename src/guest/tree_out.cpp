@@ -20,6 +20,10 @@ using namespace protocol;
 
 /// One descriptor a level is open.
 constexpr std::uint32_t k_max_depth = 512;
+/// A page stays well below a frame's limit also with the longest paths.
+constexpr std::size_t k_page_bytes = std::size_t{96} << 10;
+/// Bytes of an entry beside its path, generously.
+constexpr std::size_t k_entry_overhead = 200;
 
 class TreeSender {
  public:
@@ -33,6 +37,7 @@ class TreeSender {
     device_ = status.st_dev;
     shown_ = path == "/" ? "" : path;
     send_item(AT_FDCWD, path, "", status, 0);
+    send_page();
     return reply_;
   }
 
@@ -41,12 +46,13 @@ class TreeSender {
     return relative.empty() ? shown_ : shown_ + "/" + relative;
   }
 
-  void report(const std::string& relative, const struct stat& status, int error_number) {
+  void report(const std::string& relative, const struct stat& status, int error_number,
+              std::string_view problem = {}) {
     auto entry = make_entry(relative, status);
     entry.size = 0;
     entry.failed = true;
-    entry.problem = error_text(error_number);
-    stream_.send(FrameType::entry, encode(entry));
+    entry.problem = problem.empty() ? error_text(error_number) : problem;
+    send_entry(entry);
     add_problem(reply_, relative, error_number, entry.problem);
   }
 
@@ -61,30 +67,42 @@ class TreeSender {
             .mtime_ns = static_cast<std::uint32_t>(status.st_mtim.tv_nsec)};
   }
 
-  void send_item(int folder, const std::string& name, const std::string& relative, const struct stat& status,
-                 std::uint32_t depth) {
-    if (S_ISREG(status.st_mode)) {
-      send_file(folder, name, relative, status);
+  /// At once where content may follow, else in pages.
+  void send_entry(const TreeEntry& entry) {
+    if (request_.content == TreeContent::files) {
+      stream_.send(FrameType::entry, encode(entry));
       return;
     }
+    page_.entries.push_back(entry);
+    page_bytes_ += k_entry_overhead + entry.path.size() + entry.link_target.size() + entry.problem.size();
+    if (page_.entries.size() == k_max_page || page_bytes_ >= k_page_bytes) send_page();
+  }
+
+  void send_page() {
+    if (page_.entries.empty()) return;
+    stream_.send(FrameType::entry, encode(page_));
+    page_.entries.clear();
+    page_bytes_ = 0;
+  }
+
+  void send_item(int folder, const std::string& name, const std::string& relative, const struct stat& status,
+                 std::uint32_t depth) {
+    if (S_ISREG(status.st_mode)) return send_file(folder, name, relative, status);
+    bool enter = status.st_dev == device_ && (request_.max_depth == 0 || depth < request_.max_depth);
+    if (S_ISDIR(status.st_mode) && enter) return send_folder(folder, name, relative, status, depth);
     auto entry = make_entry(relative, status);
     if (S_ISLNK(status.st_mode)) {
       std::array<char, PATH_MAX> target{};
       auto count = ::readlinkat(folder, name.c_str(), target.data(), target.size());
       if (count > 0) entry.link_target.assign(target.data(), static_cast<std::size_t>(count));
     }
-    stream_.send(FrameType::entry, encode(entry));
+    send_entry(entry);
     ++reply_.entries;
-    bool other_file_system = status.st_dev != device_;
-    bool deep_enough = request_.max_depth != 0 && depth >= request_.max_depth;
-    if (S_ISDIR(status.st_mode) && !other_file_system && !deep_enough) {
-      send_folder(folder, name, relative, status, depth);
-    }
   }
 
   void send_file(int folder, const std::string& name, const std::string& relative, const struct stat& seen) {
     if (request_.content == TreeContent::names_only) {
-      stream_.send(FrameType::entry, encode(make_entry(relative, seen)));
+      send_entry(make_entry(relative, seen));
       ++reply_.entries;
       return;
     }
@@ -95,16 +113,45 @@ class TreeSender {
       return;
     }
     auto entry = make_entry(relative, status);
-    stream_.send(FrameType::entry, encode(entry));
-    auto sent = send_file_bytes(stream_, {fd->get(), 0, entry.size, shown(relative)});
-    auto bytes = sent.value_or(0);
+    entry.holes = has_holes(status);
+    send_entry(entry);
+    FileBytes file{fd->get(), 0, entry.size, shown(relative)};
+    auto sent = entry.holes ? send_sparse(file) : send_file_bytes(stream_, file);
     ++reply_.entries;
-    reply_.bytes += bytes;
-    if (bytes == entry.size) return;
+    reply_.bytes += sent.bytes;
+    if (sent.bytes == entry.size) return;
     // The size is promised: what the file did not have is sent as zeros, and named in the reply.
-    add_problem(reply_, relative, sent ? 0 : static_cast<int>(sent.error().error_number),
-                "could not be read to the end");
-    pad(entry.size - bytes);
+    add_problem(reply_, relative, sent.failure ? static_cast<int>(sent.failure->error_number) : 0,
+                "could not be read to the end; the rest was filled with zeroes");
+    pad(entry.size - sent.bytes);
+  }
+
+  static bool has_holes(const struct stat& status) {
+    constexpr std::uint64_t k_stat_block = 512;  // stat(2)
+    return static_cast<std::uint64_t>(status.st_blocks) * k_stat_block <
+           static_cast<std::uint64_t>(status.st_size);
+  }
+
+  /// Sends the pieces that hold data, and says where nothing is.
+  SentBytes send_sparse(const FileBytes& file) {
+    std::uint64_t done = 0;
+    while (done < file.size) {
+      auto found = ::lseek(file.fd, static_cast<off_t>(done), SEEK_DATA);
+      // ENXIO: nothing but a hole is left. Any other error: a file system without holes.
+      auto data = found >= 0 ? static_cast<std::uint64_t>(found) : errno == ENXIO ? file.size : done;
+      data = std::min(data, file.size);
+      if (data > done) {
+        if (!stream_.send(FrameType::entry, encode(TreeHole{.length = data - done}))) return {done};
+        done = data;
+        continue;
+      }
+      auto hole = ::lseek(file.fd, static_cast<off_t>(done), SEEK_HOLE);
+      auto end = hole > found ? std::min(static_cast<std::uint64_t>(hole), file.size) : file.size;
+      auto sent = send_file_bytes(stream_, {file.fd, done, end - done, file.shown});
+      done += sent.bytes;
+      if (done < end) return {done, sent.failure};
+    }
+    return {done};
   }
 
   void pad(std::uint64_t missing) {
@@ -117,18 +164,14 @@ class TreeSender {
 
   void send_folder(int parent, const std::string& name, const std::string& relative,
                    const struct stat& status, std::uint32_t depth) {
-    if (depth >= k_max_depth) {
-      add_problem(reply_, relative, ENAMETOOLONG, "the tree is too deep");
-      return;
-    }
+    if (depth >= k_max_depth) return report(relative, status, ENAMETOOLONG, "the tree is too deep");
     // Only the root may be reached through a link.
     int no_follow = depth == 0 ? 0 : O_NOFOLLOW;
     Fd fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | no_follow));
     std::unique_ptr<DIR, int (*)(DIR*)> folder(fd ? ::fdopendir(fd.get()) : nullptr, ::closedir);
-    if (folder == nullptr) {
-      report(relative, status, errno);
-      return;
-    }
+    if (folder == nullptr) return report(relative, status, errno);
+    send_entry(make_entry(relative, status));
+    ++reply_.entries;
     int folder_fd = fd.release();
     while (auto* item = ::readdir(folder.get())) {
       std::string_view child = item->d_name;
@@ -148,6 +191,8 @@ class TreeSender {
   const TreeOutRequest& request_;
   std::string shown_;
   dev_t device_ = 0;
+  TreePage page_;
+  std::size_t page_bytes_ = 0;
   TreeReply reply_;
 };
 
