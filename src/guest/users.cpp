@@ -160,6 +160,14 @@ Outcome<Identity> find_user(std::string_view text) {
   return identity;
 }
 
+Outcome<std::optional<std::pair<uid_t, gid_t>>> find_owner(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  auto user = find_user(text);
+  if (!user) return std::unexpected(user.error());
+  bool has_group = text.find(':') != std::string_view::npos;
+  return std::pair(user->uid, has_group ? user->gid : static_cast<gid_t>(-1));
+}
+
 // The raw calls, since glibc's wrappers would change the other threads as well.
 ActAs::ActAs(const Identity& user) {
   if (user.is_root() || (user.uid == ::geteuid() && user.gid == ::getegid())) return;

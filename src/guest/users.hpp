@@ -4,9 +4,11 @@
 
 #include "guest/outcome.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
+#include <utility>
 #include <vector>
 
 namespace holt::guest {
@@ -25,6 +27,10 @@ struct Identity {
 /// for an unknown name, INVALID_CONFIG for what is neither name nor number. Files over 1 MiB or not regular
 /// count as missing.
 Outcome<Identity> find_user(std::string_view text);
+
+/// Resolves "user" or "user:group" as find_user() does, for chown(2): without a group that is -1, which keeps
+/// it. Nothing for an empty text.
+Outcome<std::optional<std::pair<uid_t, gid_t>>> find_owner(std::string_view text);
 
 /// The calling thread's file system rights, as those of a user, until the end of life. Threads other than the
 /// caller keep theirs. Does nothing for root.

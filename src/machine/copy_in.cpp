@@ -1,7 +1,5 @@
-#include "machine/copy_log.hpp"
-#include "machine/file_streams.hpp"
-#include "machine/guest_link.hpp"
 #include "machine/tree_copy.hpp"
+#include "machine/tree_upload.hpp"
 
 #include <algorithm>
 #include <array>
@@ -33,11 +31,7 @@ std::string error_text(int error_number) {
 class TreeSender {
  public:
   TreeSender(const MachineFolder& folder, const std::string& target, const CopyOptions& options)
-      : options_(options), patience_(options.call), log_(options) {
-    connection_ = StreamConnection::open(folder, TreeInRequest{.path = target}, Effect::possible,
-                                         patience_.next_step());
-  }
-  ~TreeSender() { connection_->kill(); }
+      : options_(options), upload_(folder, target, options), log_(upload_.log()) {}
 
   CopyResult send(const std::filesystem::path& source) {
     // What the caller names is followed; links below it are not, unless asked.
@@ -46,14 +40,14 @@ class TreeSender {
     if (!fd || ::fstat(fd.get(), &info) != 0) {
       throw system_error(errno, fmt::format("read {}", source.string()), source);
     }
+    if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
+      throw Error(ErrorCode::not_regular,
+                  fmt::format("{} is no file and no folder", printable(source.string())),
+                  {.subject = printable(source.string())});
+    }
+    if (S_ISREG(info.st_mode) && options_.mode) info.st_mode = S_IFREG | (*options_.mode & 07777);
     send_opened(std::move(fd), info, "");
-    connection_->end_input();
-    auto reply = decode<TreeReply>(connection_->reply(patience_.next_step()));
-    if (!reply) throw guest_protocol_error(reply.error());
-    for (const auto& problem : reply->problems) log_.failed(problem.path, problem.message);
-    log_.result.failed = std::max(log_.result.failed, reply->failed);
-    log_.result.files -= std::min(log_.result.files, reply->failed);
-    return std::move(log_.result);
+    return upload_.finish();
   }
 
  private:
@@ -65,36 +59,66 @@ class TreeSender {
 
   void send_entry(const struct stat& info, protocol::FileType type, const std::string& path,
                   std::string link = {}) {
-    TreeEntry entry{
-        .path = path,
-        .type = type,
-        .size = type == protocol::FileType::regular ? static_cast<std::uint64_t>(info.st_size) : 0,
-        .mode = info.st_mode & 07777,
-        .mtime_s = info.st_mtim.tv_sec,
-        .mtime_ns = static_cast<std::uint32_t>(info.st_mtim.tv_nsec),
-        .link_target = std::move(link)};
-    if (!connection_->send_entry(encode(entry), patience_.next_step())) throw_early_end();
-    log_.entry();
+    bool is_file = type == protocol::FileType::regular;
+    upload_.entry({.path = path,
+                   .type = type,
+                   .size = is_file ? static_cast<std::uint64_t>(info.st_size) : 0,
+                   .mode = info.st_mode & 07777,
+                   .uid = info.st_uid,
+                   .gid = info.st_gid,
+                   .mtime_s = info.st_mtim.tv_sec,
+                   .mtime_ns = static_cast<std::uint32_t>(info.st_mtim.tv_nsec),
+                   .link_target = std::move(link),
+                   .holes = is_file && has_holes(info)});
+  }
+
+  static bool has_holes(const struct stat& info) {
+    constexpr std::int64_t k_stat_block = 512;  // stat(2)
+    return static_cast<std::int64_t>(info.st_blocks) * k_stat_block < info.st_size;
+  }
+
+  /// End of the data from `at` on; sends the hole before it where there is one. The size where the file
+  /// system knows no holes.
+  std::uint64_t pass_hole(const Fd& fd, std::uint64_t& at, std::uint64_t size) {
+    auto found = ::lseek(fd.get(), static_cast<off_t>(at), SEEK_DATA);
+    // ENXIO: nothing but a hole is left.
+    auto data = found >= 0 ? std::min(static_cast<std::uint64_t>(found), size) : errno == ENXIO ? size : at;
+    if (data > at) upload_.hole(data - at);
+    at = data;
+    auto hole = at < size ? ::lseek(fd.get(), static_cast<off_t>(at), SEEK_HOLE) : -1;
+    return hole > static_cast<off_t>(at) ? std::min(static_cast<std::uint64_t>(hole), size) : size;
   }
 
   void send_file(const Fd& fd, const struct stat& info, const std::string& path) {
     send_entry(info, protocol::FileType::regular, path);
-    auto left = static_cast<std::uint64_t>(info.st_size);
-    while (left > 0) {
-      ssize_t n = ::read(fd.get(), buffer_.data(), std::min<std::uint64_t>(buffer_.size(), left));
+    auto size = static_cast<std::uint64_t>(info.st_size);
+    for (std::uint64_t at = 0; at < size;) {
+      auto end = has_holes(info) ? pass_hole(fd, at, size) : size;
+      if (!send_bytes(fd, at, end, path)) {
+        // The size has been told already: the rest is filled up, and the file named.
+        std::ranges::fill(buffer_, '\0');
+        for (; at < size; at += std::min<std::uint64_t>(buffer_.size(), size - at)) {
+          upload_.bytes({buffer_.data(), std::min<std::uint64_t>(buffer_.size(), size - at)});
+        }
+      }
+    }
+  }
+
+  /// False when the file has ended or cannot be read before `end`.
+  bool send_bytes(const Fd& fd, std::uint64_t& at, std::uint64_t end, const std::string& path) {
+    while (at < end) {
+      auto n = ::pread(fd.get(), buffer_.data(), std::min<std::uint64_t>(buffer_.size(), end - at),
+                       static_cast<off_t>(at));
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) {
-        // The size has been told already: the rest is filled up, and the file named.
         log_.failed(path, n < 0 ? error_text(errno)
                                 : "became shorter while it was read; the rest was filled with zeroes");
-        n = static_cast<ssize_t>(std::min<std::uint64_t>(buffer_.size(), left));
-        std::ranges::fill(buffer_, '\0');
+        return false;
       }
-      auto piece = std::string_view(buffer_.data(), static_cast<std::size_t>(n));
-      if (!connection_->send_input(piece, patience_.next_step())) throw_early_end();
-      log_.bytes(piece.size());
-      left -= piece.size();
+      upload_.bytes({buffer_.data(), static_cast<std::size_t>(n)});
+      at += static_cast<std::uint64_t>(n);
     }
+    return true;
   }
 
   void send_directory(Fd fd, const struct stat& info, const std::string& path) {
@@ -139,15 +163,9 @@ class TreeSender {
     send_opened(std::move(fd), info, path);
   }
 
-  [[noreturn]] void throw_early_end() {
-    connection_->reply(patience_.next_step());
-    throw Error(ErrorCode::guest_protocol, "The guest program ended a copy before its data");
-  }
-
   const CopyOptions& options_;
-  Patience patience_;
-  CopyLog log_;
-  std::unique_ptr<StreamConnection> connection_;
+  TreeUpload upload_;
+  CopyLog& log_;
   std::vector<char> buffer_ = std::vector<char>(std::size_t{1} << 20);
   std::size_t depth_ = 0;
 };

@@ -4,6 +4,7 @@
 #include "holt/base/error.hpp"
 #include "holt/machine/files.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -23,6 +24,12 @@ class CopyLog {
   void failed(std::string_view path, std::string_view why) {
     result.failed++;
     keep(CopyProblem::Kind::failed, path, why);
+  }
+
+  /// True when one of the kept problems is of this path.
+  bool names(std::string_view path) const {
+    return std::ranges::any_of(
+        result.problems, [shown = printable(path)](const auto& problem) { return problem.path == shown; });
   }
 
   CopyResult result;

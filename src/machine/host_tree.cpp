@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
+#include <limits>
 #include <linux/openat2.h>
 #include <ranges>
 #include <sys/stat.h>
@@ -42,8 +43,12 @@ std::array<timespec, 2> times_of(const HostEntry& facts) {
   return {{{0, UTIME_OMIT}, {seconds, rest}}};
 }
 
-/// Modes and times are worth having, not worth failing for.
+/// Owners, modes and times are worth having, not worth failing for. The owner goes first: the kernel takes
+/// setuid bits away then, and none is given back.
 void set_facts(const Fd& fd, const HostEntry& facts) {
+  if (facts.owner) {
+    [[maybe_unused]] int changed = ::fchown(fd.get(), facts.owner->first, facts.owner->second);
+  }
   ::fchmod(fd.get(), facts.mode & 0777);
   auto times = times_of(facts);
   ::futimens(fd.get(), times.data());
@@ -89,10 +94,6 @@ HostTree::~HostTree() {
   if (file_ && open_place_) ::unlinkat(open_place_->folder.get(), temporary_.c_str(), 0);
 }
 
-bool HostTree::is_new(const TreePath& path) {
-  return seen_.insert(path.text()).second;
-}
-
 HostTree::Place HostTree::place_of(const TreePath& path) {
   if (path.empty()) return {duplicate(outside_.get()), target_.filename().string()};
   if (!root_)
@@ -117,7 +118,7 @@ void HostTree::make_directory(const TreePath& path, const HostEntry& facts) {
   directories_.emplace_back(path, facts);
 }
 
-void HostTree::make_link(const TreePath& path, const std::string& target) {
+void HostTree::make_link(const TreePath& path, const std::string& target, const HostEntry& facts) {
   auto place = place_of(path);
   if (target.empty() || target.size() > k_longest_path || target.find('\0') != std::string::npos) {
     throw Error(ErrorCode::guest_protocol, "The guest program sent a link to nothing");
@@ -129,6 +130,12 @@ void HostTree::make_link(const TreePath& path, const std::string& target) {
     ::unlinkat(place.folder.get(), temporary.c_str(), 0);
     throw system_error(error, fmt::format("make the link {}", printable(place.name)));
   }
+  auto times = times_of(facts);
+  ::utimensat(place.folder.get(), place.name.c_str(), times.data(), AT_SYMLINK_NOFOLLOW);
+  if (facts.owner) {
+    [[maybe_unused]] int changed = ::fchownat(place.folder.get(), place.name.c_str(), facts.owner->first,
+                                              facts.owner->second, AT_SYMLINK_NOFOLLOW);
+  }
 }
 
 void HostTree::begin_file(const TreePath& path, const HostEntry& facts) {
@@ -136,21 +143,35 @@ void HostTree::begin_file(const TreePath& path, const HostEntry& facts) {
   open_place_ = place_of(path);
   temporary_ = fmt::format(".holt-{}", random_hex(16));
   file_facts_ = facts;
+  ends_in_hole_ = false;
   file_ = Fd(::openat(open_place_->folder.get(), temporary_.c_str(),
                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file_) throw system_error(errno, fmt::format("write {}", printable(open_place_->name)));
 }
 
 void HostTree::write(std::string_view bytes) {
-  if (file_) write_all(file_.get(), bytes);
+  if (!file_) return;
+  write_all(file_.get(), bytes);
+  ends_in_hole_ = false;
+}
+
+void HostTree::skip(std::uint64_t size) {
+  if (!file_) return;
+  auto at = ::lseek(file_.get(), 0, SEEK_CUR);
+  bool fits = size <= static_cast<std::uint64_t>(std::numeric_limits<off_t>::max() - at);
+  if (!fits || ::lseek(file_.get(), static_cast<off_t>(size), SEEK_CUR) < 0) {
+    throw system_error(fits ? errno : EFBIG, fmt::format("write {}", printable(open_place_->name)));
+  }
+  ends_in_hole_ = true;
 }
 
 void HostTree::end_file() {
   if (!file_ || !open_place_) return;
-  set_facts(file_, file_facts_);
   Fd file = std::move(file_);
-  if (::renameat(open_place_->folder.get(), temporary_.c_str(), open_place_->folder.get(),
-                 open_place_->name.c_str()) != 0) {
+  bool whole = !ends_in_hole_ || ::ftruncate(file.get(), ::lseek(file.get(), 0, SEEK_CUR)) == 0;
+  if (whole) set_facts(file, file_facts_);
+  if (!whole || ::renameat(open_place_->folder.get(), temporary_.c_str(), open_place_->folder.get(),
+                           open_place_->name.c_str()) != 0) {
     int error = errno;
     ::unlinkat(open_place_->folder.get(), temporary_.c_str(), 0);
     throw system_error(error, fmt::format("write {}", printable(open_place_->name)));
@@ -161,7 +182,7 @@ void HostTree::finish() {
   for (const auto& [path, facts] : std::views::reverse(directories_)) {
     Fd folder = open_beneath(root_, path.text(), O_RDONLY | O_DIRECTORY);
     // The owner keeps access, or the copy could not even be removed.
-    if (folder) set_facts(folder, {.mode = facts.mode | 0700, .mtime_ns = facts.mtime_ns});
+    if (folder) set_facts(folder, {facts.mode | 0700, facts.mtime_ns, facts.owner});
   }
 }
 

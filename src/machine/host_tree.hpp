@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +34,7 @@ class TreePath {
 struct HostEntry {
   std::uint32_t mode = 0644;  ///< setuid, setgid and sticky bits are dropped
   std::int64_t mtime_ns = 0;
+  std::optional<std::pair<std::uint32_t, std::uint32_t>> owner = std::nullopt;  ///< user and group id
 };
 
 /// Not thread-safe. Throws Error as system_error().
@@ -46,13 +46,13 @@ class HostTree {
   HostTree(const HostTree&) = delete;
   HostTree& operator=(const HostTree&) = delete;
 
-  /// True the first time a path is asked for.
-  bool is_new(const TreePath& path);
   void make_directory(const TreePath& path, const HostEntry& facts);
-  void make_link(const TreePath& path, const std::string& target);
+  void make_link(const TreePath& path, const std::string& target, const HostEntry& facts);
   /// A file is begun, written and ended before the next entry. After a failed begin its bytes are dropped.
   void begin_file(const TreePath& path, const HostEntry& facts);
   void write(std::string_view bytes);
+  /// Leaves a hole.
+  void skip(std::uint64_t size);
   void end_file();
   /// Gives folders their modes and times, innermost first.
   void finish();
@@ -67,12 +67,12 @@ class HostTree {
   std::filesystem::path target_;
   Fd outside_;  // the folder that holds the target
   Fd root_;     // the target, once it is a folder
-  std::set<std::string> seen_;
   std::vector<std::pair<TreePath, HostEntry>> directories_;
 
   std::optional<Place> open_place_;
   std::string temporary_;
   Fd file_;
+  bool ends_in_hole_ = false;
   HostEntry file_facts_;
 };
 

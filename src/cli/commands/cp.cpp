@@ -4,11 +4,12 @@
 #include "cli/machines.hpp"
 #include "cli/units.hpp"
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
-#include <fcntl.h>
 #include <filesystem>
+#include <poll.h>
 #include <string>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,14 +46,15 @@ class CpCommand : public Command {
   }
 
   void declare(Options& options) override {
-    options.argument("SOURCE", source_, "Path, NAME:/path, or - for standard input with --raw");
-    options.argument("DESTINATION", target_, "Path, NAME:/path, or - for standard output with --raw");
+    options.argument("SOURCE", source_, "Path, NAME:/path, or - for a tar on standard input");
+    options.argument("DESTINATION", target_, "Path, NAME:/path, or - for a tar on standard output");
     options.flag("-r,--recursive", recursive_, "Folders with all in them");
-    options.flag("-a,--archive", archive_, "The same");
+    options.flag("-a,--archive", archive_,
+                 "The same, and keep the numbers of owners where the writer is root");
     options.flag("-L,--follow-link", follow_, "Copy what links in the source point at (host to machine)");
-    options.flag("--raw", raw_, "With '-': the bytes of one file");
-    options.text("--mode", "OCTAL", mode_, "Mode of a file written into the machine");
-    options.later_value("--chown", "changing owners in cp");
+    options.flag("--raw", raw_, "With '-': the bytes of one file, no tar");
+    options.text("--mode", "OCTAL", mode_, "Mode of a single file");
+    options.text("--chown", "USER[:GROUP]", chown_, "Owner of all that is written into the machine");
   }
 
   Outcome run(Session& session) override {
@@ -63,8 +65,11 @@ class CpCommand : public Command {
       throw usage_error("cp: exactly one side must be a machine's, NAME:/path");
     }
     bool stream = std::holds_alternative<Stream>(guest_from ? to : from);
-    if (stream && !raw_) throw later_error("cp: '-' as a tar (use --raw for one file's bytes)");
     if (raw_ && !stream) throw usage_error("cp: --raw goes with '-'");
+    if (chown_ && guest_from) throw usage_error("cp: --chown goes with copies into a machine");
+    if (follow_ && guest_from) throw usage_error("cp: -L goes with copies into a machine");
+    if (mode_ && stream && !raw_)
+      throw usage_error("cp: --mode goes with a single file, and a tar has its own");
 
     auto begin = std::chrono::steady_clock::now();
     auto side = std::get<GuestPath>(guest_from ? from : to);
@@ -78,36 +83,47 @@ class CpCommand : public Command {
       session.output.json(
           {{"files", copied.files},
            {"bytes", copied.bytes},
+           {"skipped", copied.skipped},
+           {"failed", copied.failed},
            {"durationMs", std::chrono::duration_cast<std::chrono::milliseconds>(elapsed).count()}});
     }
-    return ToolExit{};
+    return ToolExit{report_problems(session, copied)};
   }
 
  private:
+  /// Names what was left out; the exit code that follows from it.
+  static int report_problems(Session& session, const CopyResult& copied) {
+    session.output.clear_progress();
+    for (const auto& problem : copied.problems) {
+      auto path = problem.path.empty() ? "the source" : problem.path;
+      bool skipped = problem.kind == CopyProblem::Kind::skipped;
+      auto text = fmt::format("{}: {}: {}", skipped ? "skipped" : "not copied", path, problem.message);
+      skipped ? session.note(text) : session.output.note(text);
+    }
+    auto unnamed = copied.skipped + copied.failed - copied.problems.size();
+    if (unnamed > 0) session.note(fmt::format("and {} more", unnamed));
+    return copied.failed > 0 ? k_exit_failed : k_exit_ok;
+  }
+
   CopyResult copy_in(Session& session, const Machine& machine, const CpSide& from, std::string target) const {
-    if (std::holds_alternative<Stream>(from)) return stream_in(session, machine, STDIN_FILENO, target, {});
+    if (std::holds_alternative<Stream>(from)) {
+      return raw_ ? stream_in(session, machine, target) : tar_in(session, machine, target);
+    }
     const auto& source = std::get<HostPath>(from).path;
     struct stat facts{};
-    bool linked = ::lstat(source.c_str(), &facts) == 0 && S_ISLNK(facts.st_mode);
-    // A link given by name is followed, as by cp(1) without -r.
-    if (linked && !recursive_ && !archive_) ::stat(source.c_str(), &facts);
-    if (::access(source.c_str(), F_OK) != 0)
+    if (::stat(source.c_str(), &facts) != 0 && ::lstat(source.c_str(), &facts) != 0) {
       throw system_error(errno, fmt::format("Read {}", printable(source)), source);
+    }
     require_recursive(S_ISDIR(facts.st_mode), source);
     target = in_folder(session, machine, target, last_name(fs::absolute(source).string()));
-    if (S_ISREG(facts.st_mode)) {
-      Fd file(::open(source.c_str(), O_RDONLY | O_CLOEXEC));
-      if (!file) throw system_error(errno, fmt::format("Read {}", printable(source)), source);
-      FileWriteOptions options{.mode = facts.st_mode & 07777,
-                               .size = static_cast<std::uint64_t>(facts.st_size)};
-      return stream_in(session, machine, file.get(), target, options);
-    }
     return machine.copy_in(source, target, copy_options(session));
   }
 
   CopyResult copy_out(Session& session, const Machine& machine, const std::string& source,
                       const CpSide& to) const {
-    if (std::holds_alternative<Stream>(to)) return stream_out(session, machine, source);
+    if (std::holds_alternative<Stream>(to)) {
+      return raw_ ? stream_out(session, machine, source) : tar_out(session, machine, source);
+    }
     auto target = std::get<HostPath>(to).path;
     auto facts = machine.stat(source, session.call());
     require_recursive(facts.type == FileType::directory, source);
@@ -123,6 +139,7 @@ class CpCommand : public Command {
   }
 
   void require_recursive(bool is_folder, const std::string& path) const {
+    if (is_folder && mode_) throw usage_error("cp: --mode goes with a single file");
     if (!is_folder || recursive_ || archive_) return;
     throw Error(ErrorCode::is_directory, fmt::format("{} is a folder", printable(path)),
                 {.subject = path, .hint = "Give -r to copy it with all in it."});
@@ -141,7 +158,10 @@ class CpCommand : public Command {
   }
 
   CopyOptions copy_options(Session& session) const {
-    CopyOptions options{.follow = follow_ ? FollowLinks::yes : FollowLinks::no};
+    CopyOptions options{.follow = follow_ ? FollowLinks::yes : FollowLinks::no,
+                        .owners = archive_ ? Owners::kept : Owners::of_user,
+                        .owner = chown_.value_or(""),
+                        .mode = mode_ ? std::optional(parse_mode(*mode_)) : std::nullopt};
     options.call = session.call();
     options.on_progress = [&session](const CopyResult& done) {
       if (!session.globals.quiet) {
@@ -151,21 +171,40 @@ class CpCommand : public Command {
     return options;
   }
 
-  CopyResult stream_in(Session& session, const Machine& machine, int fd, const std::string& target,
-                       FileWriteOptions options) const {
+  /// The next piece of standard input; empty at its end. An interrupt ends the wait.
+  static std::string_view read_input(Session& session, std::string& piece) {
+    piece.resize(k_piece);
+    while (true) {
+      std::array<pollfd, 2> fds{{{STDIN_FILENO, POLLIN, 0}, {session.interrupts.token().fd(), POLLIN, 0}}};
+      ::poll(fds.data(), fds.size(), -1);
+      session.interrupts.token().throw_if_cancelled();
+      auto count = ::read(STDIN_FILENO, piece.data(), piece.size());
+      if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      if (count < 0) throw system_error(errno, "Read standard input");
+      return std::string_view(piece).substr(0, static_cast<std::size_t>(count));
+    }
+  }
+
+  CopyResult tar_in(Session& session, const Machine& machine, const std::string& target) const {
+    std::string piece;
+    return machine.copy_tar_in([&] { return read_input(session, piece); }, target, copy_options(session));
+  }
+
+  CopyResult tar_out(Session& session, const Machine& machine, const std::string& source) const {
+    return machine.copy_tar_out(
+        source, [&](std::string_view bytes) { session.output.out(bytes); }, copy_options(session));
+  }
+
+  CopyResult stream_in(Session& session, const Machine& machine, const std::string& target) const {
+    FileWriteOptions options{.mode = mode_ ? std::optional(parse_mode(*mode_)) : std::nullopt,
+                             .owner = chown_.value_or("")};
     options.call = session.call();
-    if (mode_) options.mode = parse_mode(*mode_);
     auto writer = machine.open_write(target, options);
     CopyResult done{.files = 1};
-    std::string piece(k_piece, '\0');
-    while (true) {
-      session.interrupts.token().throw_if_cancelled();
-      ssize_t count = ::read(fd, piece.data(), piece.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) throw system_error(errno, "Read the source");
-      if (count == 0) break;
-      writer.write(std::string_view(piece).substr(0, static_cast<std::size_t>(count)));
-      done.bytes += static_cast<std::uint64_t>(count);
+    std::string buffer;
+    for (auto piece = read_input(session, buffer); !piece.empty(); piece = read_input(session, buffer)) {
+      writer.write(piece);
+      done.bytes += piece.size();
     }
     writer.finish();
     return done;
@@ -197,6 +236,7 @@ class CpCommand : public Command {
   bool follow_ = false;
   bool raw_ = false;
   std::optional<std::string> mode_;
+  std::optional<std::string> chown_;
 };
 
 }  // namespace

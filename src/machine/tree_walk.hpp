@@ -1,0 +1,13 @@
+// The names of a guest tree over a StreamConnection.
+#pragma once
+
+#include "holt/machine/walk.hpp"
+#include "machine/record.hpp"
+
+#include <string>
+
+namespace holt::machine {
+
+TreeWalk walk_tree(const MachineFolder& folder, const std::string& path, const WalkOptions& options);
+
+}  // namespace holt::machine
