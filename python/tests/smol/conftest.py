@@ -1,6 +1,7 @@
 """Machines for the tests that need one; the others run without an engine.
 
-Tests take the prepared home from HOLT_HOME and work in one of their own, which shares its engine, images and templates.
+Tests take the prepared home from HOLT_HOME and work in one of their own, which shares its engine, images and
+templates.
 """
 
 import json

@@ -5,8 +5,9 @@
     with smol.Machine.create() as machine:
         print(machine.exec(["uname", "-sr"]).stdout)
 
-Programs written for smolmachines 1.32 run unchanged; ``smol.__engine__`` tells the two apart. Cloud, GPU and training
-calls can be imported and raise :class:`NotSupportedError`. docs/python.md of holt has the differences.
+Programs written for smolmachines 1.32 run unchanged; ``smol.__engine__`` tells the two apart. Cloud, GPU and
+training calls can be imported and raise :class:`NotSupportedError`. docs/python.md of holt has the
+differences.
 """
 
 from __future__ import annotations

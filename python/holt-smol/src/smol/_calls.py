@@ -19,7 +19,8 @@ READ_LIMIT = 1 << 30  # bytes of read_file(); a hostile guest must not fill the 
 
 
 def known_name(machine_id: Any) -> str:
-    """A name under which there may be a machine. Raises SmolError NOT_FOUND for one that no machine can have."""
+    """A name under which there may be a machine. Raises SmolError NOT_FOUND for one that no machine can
+    have."""
     if not isinstance(machine_id, str):
         raise InvalidTypeError(f"machine_id must be a text, not {machine_id!r}")
     if not is_machine_name(machine_id):
@@ -51,7 +52,7 @@ def started(pid: int) -> ExecResult:
     return ExecResult(0, text, "", stdout_bytes=text.encode(), pid=pid)
 
 
-def content(data: Any) -> bytes:
+def file_content(data: Any) -> bytes:
     if isinstance(data, str):
         return data.encode("utf-8", "surrogateescape")
     if not isinstance(data, (bytes, bytearray, memoryview)):

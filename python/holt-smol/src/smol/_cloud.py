@@ -1,4 +1,5 @@
-"""Names that belong to cloud, GPU and training targets. They can be imported and annotated with; every use is refused."""
+"""Names that belong to cloud, GPU and training targets. They can be imported and annotated with; every use is
+refused."""
 
 from __future__ import annotations
 

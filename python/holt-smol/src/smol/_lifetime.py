@@ -1,8 +1,8 @@
 """Machines that end with this process.
 
-A machine belongs to the process that booted it. The engine enforces that however the process ends; the exit hook here
-makes an orderly end wait until every machine is flushed. Handles are kept for the life of the process, since a
-machine does not end because a variable did.
+A machine belongs to the process that booted it. The engine enforces that however the process ends; the exit
+hook here makes an orderly end wait until every machine is flushed. Handles are kept for the life of the
+process, since a machine does not end because a variable did.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""One handle's view of a machine of the engine: boots it at the first use where that is due, and keeps its books."""
+"""One handle's view of a machine of the engine: boots it at the first use where that is due, and keeps its
+books."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ def shown_state(state: str) -> str:
 class LocalMachine:
     """A machine as one handle knows it. Thread-safe.
 
-    A handle made by :meth:`connect` on a machine that does not run boots it at the first use, of which asking for the
-    state is one. So deleting needs no boot, and the answer is true at any time.
+    A handle made by :meth:`connect` on a machine that does not run boots it at the first use, of which asking
+    for the state is one. So deleting needs no boot, and the answer is true at any time.
     """
 
     def __init__(self, machine: holt.Machine, note: Note, *, boot_pending: bool = False) -> None:
@@ -44,7 +45,7 @@ class LocalMachine:
         self._deleted = False  # by this handle: a later machine of the same name is another one
         self._activity = _lifetime.activity_of(self.name)
 
-    # --- making and finding ---------------------------------------------------------------------------------------
+    # --- making and finding ---------------------------------------------------------------------------------
 
     @classmethod
     def create(cls, plan: Plan) -> LocalMachine:
@@ -79,7 +80,7 @@ class LocalMachine:
             note = Note.of(dict(machine.info().labels))
         return cls(machine, note)
 
-    # --- states ---------------------------------------------------------------------------------------------------
+    # --- states ---------------------------------------------------------------------------------------------
 
     def state(self) -> str:
         if self._deleted:
@@ -111,7 +112,8 @@ class LocalMachine:
             raise SmolError("NOT_FOUND", f"The machine {self.name} was deleted")
 
     def _boot_at_first_use(self, *, again: bool) -> None:
-        """Boots. ``again``: also where a boot by this handle has failed before; otherwise that error is raised."""
+        """Boots. ``again``: also where a boot by this handle has failed before; otherwise that error is
+        raised."""
         with self._boot:
             if not self._boot_pending:
                 return
@@ -209,11 +211,12 @@ class LocalMachine:
         _lifetime.disown(self.name)
         _lifetime.forget(self.name)
 
-    # --- use ------------------------------------------------------------------------------------------------------
+    # --- use ------------------------------------------------------------------------------------------------
 
     @contextmanager
     def using(self) -> Iterator[holt.Machine]:
-        """The running machine for one call, which a stop may wait for; errors come out in this module's codes."""
+        """The running machine for one call, which a stop may wait for; errors come out in this module's
+        codes."""
         self.enter()
         try:
             with engine_errors():

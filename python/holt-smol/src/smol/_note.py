@@ -1,7 +1,7 @@
 """What this module has to remember of a machine beyond what the engine does, kept as a label of the machine.
 
-The engine's records outlive this process and are read by every other one, so the note lives there. It is taken out of
-the labels that users see.
+The engine's records outlive this process and are read by every other one, so the note lives there. It is
+taken out of the labels that users see.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class Note:
 
     @staticmethod
     def of(labels: dict[str, str]) -> Note:
-        """The note among a machine's labels; an empty one for machines that others made, or where it is damaged."""
+        """The note among a machine's labels; an empty one for machines that others made, or where it is
+        damaged."""
         try:
             values: Any = json.loads(labels.get(LABEL, "{}"))
             known = {field.name: values[field.name] for field in fields(Note) if field.name in values}

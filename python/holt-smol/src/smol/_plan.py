@@ -8,7 +8,7 @@ import re
 import secrets
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from . import _checks as check
 from ._note import LABEL, Note, this_process
@@ -32,7 +32,8 @@ _CLOUD_TOKEN = "SMOL_CLOUD_TOKEN"
 
 @dataclass(frozen=True)
 class Plan:
-    """A machine that may be made: its name, the arguments of ``holt.Machine.create``, what to remember of it."""
+    """A machine that may be made: its name, the arguments of ``holt.Machine.create``, what to remember of
+    it."""
 
     name: str
     arguments: dict[str, Any]
@@ -40,7 +41,8 @@ class Plan:
 
 
 def plan_machine(config: MachineConfig | None, conn: ConnectOptions | None) -> Plan:
-    """Checks everything. Raises InvalidConfigError, NotSupportedError, or SmolError CONFIG_ERROR for the name."""
+    """Checks everything. Raises InvalidConfigError, NotSupportedError, or SmolError CONFIG_ERROR for the
+    name."""
     require_local(conn)
     config = MachineConfig() if config is None else config
     if not isinstance(config, MachineConfig):
@@ -73,7 +75,8 @@ def machine_name(name: Any) -> str:
     if not is_machine_name(name):
         raise SmolError(
             "CONFIG_ERROR",
-            f"{name!r} is no machine name: 1 to 128 of A-Z a-z 0-9 _ -, a letter or digit first, no '--', no '-' last",
+            f"{name!r} is no machine name: 1 to 128 of A-Z a-z 0-9 _ -, "
+            "a letter or digit first, no '--', no '-' last",
         )
     return name
 
@@ -94,16 +97,16 @@ def require_local(conn: ConnectOptions | None) -> None:
             f"or leave out api_key and {_CLOUD_TOKEN} to use this host"
         )
     if conn is not None and conn.egress_interceptor is not None:
-        raise NotSupportedError(_LATER["egress_interceptor"])
+        _refuse("egress_interceptor")
 
 
 _LATER = {
-    "egress_interceptor": "egress_interceptor is not part of holt yet: leave it out, the machine then has no network",
-    "credentials": "credentials are not part of holt yet: pass short-lived values in env",
-    "cache_disk": "cache_disk belongs to the cloud: build an image with the data and name it in image",
-    "mounts": "mounts are not part of holt yet: copy files with read_file and write_file, or holt.Machine.copy_in",
-    "ports": "ports are not part of holt yet: talk to a server in the machine with exec, as in ['curl', URL]",
-    "branchable": "branchable, forkable and checkpoint are not part of holt yet: create machines of their own "
+    "egress_interceptor": "leave it out; a machine without network sends nothing",
+    "credentials": "pass short-lived values in env",
+    "cache_disk": "build an image with the data and name it in image",
+    "mounts": "copy files with read_file and write_file, or trees with holt.Machine.copy_in",
+    "ports": "talk to a server in the machine with exec, as in ['curl', URL]",
+    "branchable": "create machines of their own, and leave out forkable and checkpoint "
     "(Harbor: --ek auto_checkpoint=false)",
 }
 
@@ -120,7 +123,11 @@ def _refuse_later_features(config: MachineConfig, conn: ConnectOptions | None) -
     }
     for feature, is_wanted in wanted.items():
         if is_wanted:
-            raise NotSupportedError(_LATER[feature])
+            _refuse(feature)
+
+
+def _refuse(feature: str) -> NoReturn:
+    raise NotSupportedError(f"{feature} is not part of holt yet: {_LATER[feature]}")
 
 
 def _sizes(resources: ResourceSpec) -> dict[str, int]:
@@ -189,7 +196,7 @@ def _image(image: Any) -> str | None:
         raise NotSupportedError(f"image {name!r}: packs are not part of holt; name an image of `holt images`")
     if name.startswith(("/", "./", "../", "~")):
         raise NotSupportedError(
-            f"image {name!r}: give it a name first, with `holt image import {name} NAME:TAG`, and pass image='NAME:TAG'"
+            f"image {name!r}: bring it in with `holt image import {name} NAME:TAG` and pass image='NAME:TAG'"
         )
     return name
 
@@ -225,7 +232,7 @@ def _note(config: MachineConfig, resources: ResourceSpec) -> Note:
     )
 
 
-# --- Commands -----------------------------------------------------------------------------------------------------
+# --- Commands -----------------------------------------------------------------------------------------------
 
 
 def exec_arguments(opts: Any) -> dict[str, Any]:

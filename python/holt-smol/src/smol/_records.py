@@ -32,7 +32,8 @@ def summary(info: holt.MachineInfo) -> MachineSummary:
 
 
 def facts(info: holt.MachineInfo) -> dict[str, Any]:
-    """Everything, as plain values. ``engine_state`` is finer than ``state``; ``reason`` says why a machine failed."""
+    """Everything, as plain values. ``engine_state`` is finer than ``state``; ``reason`` says why a machine
+    failed."""
     reason = info.reason
     labels = dict(info.labels)
     note = Note.of(labels)

@@ -4,8 +4,9 @@
         async for event in machine.exec_stream(["make"]):
             ...
 
-Commands and files are driven by the event loop; starting, stopping and looking machines up take a thread of its default
-executor. Cancelling a task that runs a command kills the command, at whatever moment the cancellation comes.
+Commands and files are driven by the event loop; starting, stopping and looking machines up take a thread of
+its default executor. Cancelling a task that runs a command kills the command, at whatever moment the
+cancellation comes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from . import _checks as check
-from ._calls import EXEC_OUTPUT_LIMIT, READ_LIMIT, content, exec_options, file_mode, result_of
+from ._calls import EXEC_OUTPUT_LIMIT, READ_LIMIT, exec_options, file_content, file_mode, result_of
 from ._cloud import AsyncCloudCalls, AsyncEpisode, AsyncJob
 from ._engine import as_smol_error, engine, engine_errors
 from ._plan import exec_arguments
@@ -77,7 +78,7 @@ class AsyncMachine(AsyncCloudCalls):
         """The same machine as ``machine``."""
         self._m = machine
 
-    # --- making and finding ---------------------------------------------------------------------------------------
+    # --- making and finding ---------------------------------------------------------------------------------
 
     @classmethod
     async def create(
@@ -110,7 +111,7 @@ class AsyncMachine(AsyncCloudCalls):
     async def probe(conn: ConnectOptions | None = None) -> None:
         Machine.probe(conn)
 
-    # --- checkpoints: refused -------------------------------------------------------------------------------------
+    # --- checkpoints: refused -------------------------------------------------------------------------------
 
     @classmethod
     async def restore_checkpoint(
@@ -151,7 +152,7 @@ class AsyncMachine(AsyncCloudCalls):
     async def pack(self, path: str) -> str:
         return self._m.pack(path)
 
-    # --- what it is -----------------------------------------------------------------------------------------------
+    # --- what it is -----------------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
@@ -170,7 +171,7 @@ class AsyncMachine(AsyncCloudCalls):
     async def logs(self, tail: int = 100) -> str:
         return await _in_thread(self._m.logs, tail)
 
-    # --- commands and files ---------------------------------------------------------------------------------------
+    # --- commands and files ---------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def _using(self) -> AsyncIterator[holt.AsyncMachine]:
@@ -196,7 +197,8 @@ class AsyncMachine(AsyncCloudCalls):
     async def exec_stream(
         self, command: list_[str], opts: ExecOptions | None = None
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """An asynchronous generator of the events of :class:`ExecStream`. Leaving it early kills the command."""
+        """An asynchronous generator of the events of :class:`ExecStream`. Leaving it early kills the
+        command."""
         argv, arguments = check.command(command), exec_arguments(exec_options(opts))
         if opts is not None and opts.background:
             raise InvalidConfigError("background: a streamed command is in the background already")
@@ -226,14 +228,14 @@ class AsyncMachine(AsyncCloudCalls):
             return bytes(await machine.read_file(where, limit=READ_LIMIT))
 
     async def write_file(self, path: str, data: bytes | str, mode: int | None = None) -> None:
-        where, checked, bits = check.path("path", path), content(data), file_mode(mode)
+        where, checked, bits = check.path("path", path), file_content(data), file_mode(mode)
         async with self._using() as machine:
             await machine.write_file(where, checked, mode=bits, parents=True)
 
     async def sync(self) -> None:
         self._m.sync()
 
-    # --- its life -------------------------------------------------------------------------------------------------
+    # --- its life -------------------------------------------------------------------------------------------
 
     async def start(
         self, egress_interceptor: EgressInterceptor | None = None, wait_until_ready: bool = True
@@ -275,7 +277,7 @@ class AsyncMachine(AsyncCloudCalls):
             self._m.resize, cpus=cpus, memory_mb=memory_mb, storage_gb=storage_gb, overlay_gb=overlay_gb
         )
 
-    # --- ports and branches: refused ------------------------------------------------------------------------------
+    # --- ports and branches: refused ------------------------------------------------------------------------
 
     def endpoint(self, port: int, path: str | None = None) -> PortEndpoint:
         return self._m.endpoint(port, path)
@@ -349,7 +351,7 @@ class AsyncMachine(AsyncCloudCalls):
     ) -> ExecResult:
         return self._m.reward_fork(command, opts, name)
 
-    # --- images ---------------------------------------------------------------------------------------------------
+    # --- images ---------------------------------------------------------------------------------------------
 
     async def pull_image(self, image: str) -> ImageInfo:
         return await _in_thread(self._m.pull_image, image)

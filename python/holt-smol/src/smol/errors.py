@@ -5,8 +5,8 @@
     except smol.SmolError as error:
         if error.code == "NOT_FOUND": ...
 
-``str(error)`` is the sentence without the code. The text form ``[CODE] sentence`` is that of the error events of a
-stream; :func:`wrap_native_error` turns it back into an error.
+``str(error)`` is the sentence without the code. The text form ``[CODE] sentence`` is that of the error events
+of a stream; :func:`wrap_native_error` turns it back into an error.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _CODED_TEXT = re.compile(r"\[([A-Z_]+)\]\s*(.*)", re.DOTALL)
 class SmolError(Exception):
     """What every call raises.
 
-    ``code`` is one stable word. ``retryable`` is true when nothing was done and the same call may succeed later.
-    ``problem_code`` is the engine's own word, which is finer than ``code``. ``status`` and ``retry_after_s`` belong
-    to remote targets and are never set here.
+    ``code`` is one stable word. ``retryable`` is true when nothing was done and the same call may succeed
+    later. ``problem_code`` is the engine's own word, which is finer than ``code``. ``status`` and
+    ``retry_after_s`` belong to remote targets and are never set here.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class SmolError(Exception):
         self.retry_after_s = retry_after_s
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The constructors take other arguments than Exception.args has, so errors cross processes by their state.
+        # The constructors take other arguments than Exception.args has: errors cross processes by state.
         return _restore, (type(self), self.args, self.__dict__)
 
 

@@ -4,7 +4,8 @@
         machine.write_file("/tmp/a.py", "print(2**10)")
         print(machine.exec(["python3", "/tmp/a.py"]).stdout)
 
-Any number of threads may use one handle, and any number of handles one machine; calls wait only for what they ask.
+Any number of threads may use one handle, and any number of handles one machine; calls wait only for what they
+ask.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from . import _images
 from ._calls import (
     EXEC_OUTPUT_LIMIT,
     READ_LIMIT,
-    content,
     drain_seconds,
     exec_options,
+    file_content,
     file_mode,
     known_name,
     require_protocol,
@@ -66,20 +67,22 @@ class Machine(CloudCalls):
     def __init__(self, transport: LocalMachine) -> None:
         self._t = transport
 
-    # --- making and finding ---------------------------------------------------------------------------------------
+    # --- making and finding ---------------------------------------------------------------------------------
 
     @classmethod
     def create(cls, config: MachineConfig | None = None, conn: ConnectOptions | None = None) -> Machine:
         """Makes a machine and boots it. Every option is checked first; on failure nothing is left.
 
-        Raises InvalidConfigError, NotSupportedError, or SmolError: CONFIG_ERROR (the name), CONFLICT (it is taken),
-        NOT_FOUND (the image), TIMEOUT, STORAGE_ERROR, and the codes of :func:`smol.local_availability`.
+        Raises InvalidConfigError, NotSupportedError, or SmolError: CONFIG_ERROR (the name), CONFLICT (it is
+        taken), NOT_FOUND (the image), TIMEOUT, STORAGE_ERROR, and the codes of
+        :func:`smol.local_availability`.
         """
         return cls(LocalMachine.create(plan_machine(config, conn)))
 
     @classmethod
     def connect(cls, machine_id: str, conn: ConnectOptions | None = None) -> Machine:
-        """The machine of a name, for use: one that does not run is booted at the first use, a paused one stays so.
+        """The machine of a name, for use: one that does not run is booted at the first use, a paused one
+        stays so.
 
         Asking for the state is a use, deleting is not. Raises SmolError NOT_FOUND, and the codes of
         :func:`smol.local_availability` where the machine would have to be booted.
@@ -111,7 +114,8 @@ class Machine(CloudCalls):
     def list(
         conn: ConnectOptions | None = None, labels: dict[str, str] | None = None
     ) -> list_[MachineSummary]:
-        """All machines of this user that have these labels. Starts nothing; without ``conn`` it means this host."""
+        """All machines of this user that have these labels. Starts nothing; without ``conn`` it means this
+        host."""
         if conn is not None:
             require_local(conn)
         wanted = check.pairs("labels", labels or {})
@@ -124,7 +128,7 @@ class Machine(CloudCalls):
         """Of the cloud; see :func:`smol.local_availability`."""
         unsupported("probe", "use local_availability()")
 
-    # --- checkpoints ----------------------------------------------------------------------------------------------
+    # --- checkpoints ----------------------------------------------------------------------------------------
 
     @classmethod
     def restore_checkpoint(
@@ -178,7 +182,7 @@ class Machine(CloudCalls):
     def pack(self, path: str) -> str:
         unsupported("pack", "build an image and import it with `holt image import`")
 
-    # --- what it is -----------------------------------------------------------------------------------------------
+    # --- what it is -----------------------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
@@ -190,11 +194,13 @@ class Machine(CloudCalls):
         return self._t.name
 
     def state(self) -> str:
-        """``running``, ``paused`` or ``stopped``. Only a running machine takes commands; a deleted one is stopped."""
+        """``running``, ``paused`` or ``stopped``. Only a running machine takes commands; a deleted one is
+        stopped."""
         return self._t.state()
 
     def info(self) -> dict[str, Any]:
-        """Everything known of the machine, ``reason`` why it failed among it. Raises SmolError NOT_FOUND once deleted."""
+        """Everything known of the machine, ``reason`` why it failed among it. Raises SmolError NOT_FOUND once
+        deleted."""
         with engine_errors():
             return facts(self._t.machine.info())
 
@@ -205,13 +211,14 @@ class Machine(CloudCalls):
             lines = self._t.machine.console_log().splitlines(keepends=True)
         return "".join(lines[len(lines) - min(count, len(lines)) :])
 
-    # --- commands -------------------------------------------------------------------------------------------------
+    # --- commands -------------------------------------------------------------------------------------------
 
     def exec(self, command: list_[str], opts: ExecOptions | None = None) -> ExecResult:
-        """Runs a command to its end; a code other than 0 is a result. 127: not found, 126: not executable, 124: timeout.
+        """Runs a command to its end; a code other than 0 is a result. 127: not found, 126: not executable,
+        124: timeout.
 
-        At most 64 MiB of each output are kept, the flags say when there was more. With ``opts.background`` it is only
-        started: the result has ``pid``, code 0 and ``pid=N`` as output.
+        At most 64 MiB of each output are kept, the flags say when there was more. With ``opts.background`` it
+        is only started: the result has ``pid``, code 0 and ``pid=N`` as output.
         """
         argv, arguments = check.command(command), exec_arguments(exec_options(opts))
         with self._t.using() as machine:
@@ -220,7 +227,8 @@ class Machine(CloudCalls):
             return result_of(machine.exec(argv, output_limit=EXEC_OUTPUT_LIMIT, **arguments))
 
     def exec_stream(self, command: list_[str], opts: ExecOptions | None = None) -> ExecStream:
-        """Starts a command and gives its events. Bad options raise; whatever else is wrong is the first event."""
+        """Starts a command and gives its events. Bad options raise; whatever else is wrong is the first
+        event."""
         argv, arguments = check.command(command), exec_arguments(exec_options(opts))
         if opts is not None and opts.background:
             raise InvalidConfigError("background: a streamed command is in the background already")
@@ -245,7 +253,7 @@ class Machine(CloudCalls):
     def run(self, image: str, command: list_[str], opts: ExecOptions | None = None) -> ExecResult:
         unsupported("run", "create a machine of that image with MachineConfig(image=...)")
 
-    # --- files ----------------------------------------------------------------------------------------------------
+    # --- files ----------------------------------------------------------------------------------------------
 
     def read_file(self, path: str) -> bytes:
         """The bytes of a regular file, at most 1 GiB."""
@@ -255,7 +263,7 @@ class Machine(CloudCalls):
 
     def write_file(self, path: str, data: bytes | str, mode: int | None = None) -> None:
         """Replaces a file whole, makes the folders above it, follows links. Text is written as UTF-8."""
-        where, content = check.path("path", path), content(data)
+        where, content = check.path("path", path), file_content(data)
         mode = file_mode(mode)
         with self._t.using() as machine:
             machine.write_file(where, content, mode=mode, parents=True)
@@ -263,21 +271,22 @@ class Machine(CloudCalls):
     def sync(self) -> None:
         """Copies staged mounts back; there are none."""
 
-    # --- its life -------------------------------------------------------------------------------------------------
+    # --- its life -------------------------------------------------------------------------------------------
 
     def start(
         self, egress_interceptor: EgressInterceptor | None = None, wait_until_ready: bool = True
     ) -> None:
-        """Boots it from its disk; nothing happens when it runs. It then ends with this process unless detached."""
+        """Boots it from its disk; nothing happens when it runs. It then ends with this process unless
+        detached."""
         require_local(ConnectOptions("local", egress_interceptor=egress_interceptor))
         self._t.start()
 
     def stop(self, drain_secs: float | None = None, timeout_secs: float | None = None) -> None:
         """Flushes its disk and ends it; nothing happens when it does not run.
 
-        Commands and transfers under way end with INTERRUPTED; those of this process get ``drain_secs`` seconds to end by
-        themselves, new ones are refused meanwhile. ``timeout_secs`` is how long ``MachineConfig.command`` may take to end
-        on its signal (10 s).
+        Commands and transfers under way end with INTERRUPTED; those of this process get ``drain_secs``
+        seconds to end by themselves, new ones are refused meanwhile. ``timeout_secs`` is how long
+        ``MachineConfig.command`` may take to end on its signal (10 s).
         """
         drain = drain_seconds(drain_secs)
         grace = None if timeout_secs is None else check.seconds("timeout_secs", timeout_secs, zero=True)
@@ -293,7 +302,8 @@ class Machine(CloudCalls):
         return None
 
     def pause(self) -> None:
-        """Saves memory and disk and ends it until :meth:`resume`. Raises SmolError CONFLICT unless it runs."""
+        """Saves memory and disk and ends it until :meth:`resume`. Raises SmolError CONFLICT unless it
+        runs."""
         self._t.pause()
 
     def resume(self, wait_until_ready: bool = True) -> None:
@@ -327,7 +337,7 @@ class Machine(CloudCalls):
         """Grows a running machine to these totals; see :func:`disk_size` for the two disks that are one."""
         return resize(self._t, cpus, memory_mb, storage_gb, overlay_gb)
 
-    # --- ports and branches: refused ------------------------------------------------------------------------------
+    # --- ports and branches: refused ------------------------------------------------------------------------
 
     def endpoint(self, port: int, path: str | None = None) -> PortEndpoint:
         number = check.whole_number("port", port, 1, 65535)
@@ -403,7 +413,7 @@ class Machine(CloudCalls):
     ) -> ExecResult:
         unsupported("reward_fork", _BRANCH)
 
-    # --- images ---------------------------------------------------------------------------------------------------
+    # --- images ---------------------------------------------------------------------------------------------
 
     def pull_image(self, image: str) -> ImageInfo:
         """An image of this host's store, which all machines share."""

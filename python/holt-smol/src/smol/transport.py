@@ -31,10 +31,10 @@ class ExecStream:
     - ``{"kind": "exit", "exit_code": int}``, the last one;
     - ``{"kind": "error", "message": "[CODE] sentence"}`` in place of an exception; nothing follows it.
 
-    An iterator, for one thread at a time. :meth:`kill` may be called from any thread, ends the command with everything it
-    started, and frees a thread that waits for the next event; nothing is yielded after it. Leaving a ``with`` block,
-    :meth:`close` and losing the object kill as well. A command whose stream nobody reads waits once about 1 MiB are
-    on their way.
+    An iterator, for one thread at a time. :meth:`kill` may be called from any thread, ends the command with
+    everything it started, and frees a thread that waits for the next event; nothing is yielded after it.
+    Leaving a ``with`` block, :meth:`close` and losing the object kill as well. A command whose stream nobody
+    reads waits once about 1 MiB are on their way.
     """
 
     def __init__(self, events: Iterable[dict[str, Any]], kill: Callable[[], None]) -> None:
@@ -134,7 +134,8 @@ class Decoder:
 
 
 class EngineEvents:
-    """The events of a stream of the engine, as an iterator that another thread may end by killing that stream."""
+    """The events of a stream of the engine, as an iterator that another thread may end by killing that
+    stream."""
 
     def __init__(self, stream: holt.ExecStream, ended: Callable[[], None]) -> None:
         self._stream = stream
@@ -189,9 +190,9 @@ def local_availability() -> tuple[bool, str | None, str | None]:
     """Whether machines run on this host: ``(available, code, reason)``.
 
     ``(True, None, None)``, or the first obstacle: ``UNSUPPORTED_PLATFORM``, ``RUNTIME_NOT_INSTALLED``,
-    ``KVM_UNAVAILABLE`` or ``HYPERVISOR_UNAVAILABLE``. Never raises and never boots: it reads the remembered verdict of
-    the engine's last real boot. Without KVM machines are emulated, which is available but slower and no isolation
-    boundary; ``HOLT_ACCELERATOR=kvm`` makes it an obstacle.
+    ``KVM_UNAVAILABLE`` or ``HYPERVISOR_UNAVAILABLE``. Never raises and never boots: it reads the remembered
+    verdict of the engine's last real boot. Without KVM machines are emulated, which is available but slower
+    and no isolation boundary; ``HOLT_ACCELERATOR=kvm`` makes it an obstacle.
     """
     try:
         obstacle = _platform_obstacle()

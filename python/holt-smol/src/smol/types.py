@@ -44,12 +44,13 @@ __all__ = [
 MachineState = str
 
 
-# --- What a machine shall be --------------------------------------------------------------------------------------
+# --- What a machine shall be --------------------------------------------------------------------------------
 
 
 @dataclass
 class ResourceSpec:
-    """Size and network of a machine. None takes the engine's default: 2 vCPUs, 1024 MiB, 20 GiB, no network."""
+    """Size and network of a machine. None takes the engine's default: 2 vCPUs, 1024 MiB, 20 GiB, no
+    network."""
 
     cpus: int | None = None  #: 1 to 32
     memory_mb: int | None = None  #: MiB, from 64; the engine gives at least 128
@@ -120,7 +121,8 @@ class CacheDiskRef:
 
 @dataclass
 class MachineConfig:
-    """A new machine. ``name`` None: ``smol-`` and 8 hexadecimal digits. ``image`` None: holt's default image."""
+    """A new machine. ``name`` None: ``smol-`` and 8 hexadecimal digits. ``image`` None: holt's default
+    image."""
 
     name: str | None = None
     egress_interceptor: EgressInterceptor | None = field(default=None, repr=False)
@@ -165,7 +167,7 @@ def _check_workload(command: Any) -> None:
         raise InvalidValueError("command must hold texts only, none of them empty")
 
 
-# --- Commands -----------------------------------------------------------------------------------------------------
+# --- Commands -----------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -210,7 +212,7 @@ class ExecResult:
         return self
 
 
-# --- Where, and what there is -------------------------------------------------------------------------------------
+# --- Where, and what there is -------------------------------------------------------------------------------
 
 
 @dataclass
@@ -298,7 +300,7 @@ class PortableCheckpointInfo:
     elapsed_ms: float | None = None
 
 
-# --- Results of cloud calls: the names exist so that annotations resolve ------------------------------------------
+# --- Results of cloud calls: the names exist so that annotations resolve ------------------------------------
 
 
 @dataclass
