@@ -23,6 +23,12 @@ std::string read_small(int directory, const char* name) {
   return count > 0 ? std::string(buffer.data(), static_cast<std::size_t>(count)) : std::string();
 }
 
+bool write_number(int directory, const char* name, std::uint64_t number) {
+  auto text = std::to_string(number);
+  Fd fd(::openat(directory, name, O_WRONLY | O_CLOEXEC));
+  return fd && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
 /// The number behind "KEY " at the start of a line.
 std::uint64_t value_of(std::string_view text, std::string_view key) {
   while (!text.empty()) {
@@ -80,6 +86,12 @@ void Cgroup::kill() {
   Fd fd(::openat(directory_.get(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
   if (fd) [[maybe_unused]]
     auto written = ::write(fd.get(), "1", 1);
+}
+
+bool Cgroup::limit(std::optional<std::uint64_t> processes, std::optional<std::uint64_t> memory_bytes) {
+  limited_ = true;
+  return (!processes || write_number(directory_.get(), "pids.max", *processes)) &&
+         (!memory_bytes || write_number(directory_.get(), "memory.max", *memory_bytes));
 }
 
 bool Cgroup::empty() const {

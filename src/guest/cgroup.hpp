@@ -20,8 +20,10 @@ class Cgroup {
   /// SIGKILL to every process in it, none can escape.
   void kill();
   /// Not again after a kill: Linux 6.18 was seen to kill whatever is cloned into a group that has been killed
-  /// once.
-  bool reusable() const { return !killed_; }
+  /// once. Nor with limits.
+  bool reusable() const { return !killed_ && !limited_; }
+  /// What all processes in it may have together. False when the kernel refuses.
+  bool limit(std::optional<std::uint64_t> processes, std::optional<std::uint64_t> memory_bytes);
   bool empty() const;
   /// How often the kernel killed in it for want of memory, ever.
   std::uint64_t oom_kills() const;
@@ -31,6 +33,7 @@ class Cgroup {
   std::string path_;
   Fd directory_;
   bool killed_ = false;
+  bool limited_ = false;
 };
 
 /// The folder of the cgroup file system below which commands get theirs.

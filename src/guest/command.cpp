@@ -8,7 +8,10 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
+
+#include <climits>
 
 namespace holt::guest {
 namespace {
@@ -20,8 +23,12 @@ using protocol::FrameType;
 constexpr auto k_grace = 200ms;
 constexpr std::size_t k_read_size = std::size_t{64} << 10;
 constexpr int k_reads_a_round = 4;
+/// More than the kernel holds of a terminal's output (drivers/tty/pty.c, n_tty.c); how much it is at the
+/// moment nobody tells.
+constexpr std::uint64_t k_terminal_buffer = std::uint64_t{64} << 10;
 constexpr int k_not_found = 127;
 constexpr int k_not_executable = 126;
+constexpr int k_killed = 128 + SIGKILL;
 
 std::uint64_t microseconds(Loop::Clock::duration duration) {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
@@ -40,8 +47,8 @@ std::string unrunnable_text(const SpawnFailure& failure, const std::string& prog
 
 }  // namespace
 
-Command::Command(Loop& loop, Outlet outlet, std::optional<Cgroup> cgroup)
-    : loop_(loop), outlet_(outlet), cgroup_(std::move(cgroup)) {
+Command::Command(Loop& loop, std::unique_ptr<CommandSink> sink, std::optional<Cgroup> cgroup)
+    : loop_(loop), sink_(std::move(sink)), cgroup_(std::move(cgroup)) {
   if (cgroup_) oom_kills_before_ = cgroup_->oom_kills();
   outputs_[0].type = FrameType::output;
   outputs_[1].type = FrameType::error_output;
@@ -49,13 +56,12 @@ Command::Command(Loop& loop, Outlet outlet, std::optional<Cgroup> cgroup)
 
 Command::~Command() {
   for (auto& output : outputs_) close_output(output);
-  end_input();
+  close_input();
   loop_.cancel(timeout_);
   loop_.cancel(grace_);
 }
 
-Outcome<> Command::make_pipes(const protocol::ExecRequest& request, SpawnPlan& plan,
-                              std::array<Fd, 3>& child_ends) {
+Outcome<> Command::make_pipes(const protocol::ExecRequest& request, ChildEnds& child_ends) {
   auto pipe = [](Fd& reader, Fd& writer) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
@@ -67,24 +73,60 @@ Outcome<> Command::make_pipes(const protocol::ExecRequest& request, SpawnPlan& p
   if (!has_input) child_ends[0].reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   bool good = has_input ? pipe(child_ends[0], input_) : static_cast<bool>(child_ends[0]);
   good = good && pipe(outputs_[0].fd, child_ends[1]) && pipe(outputs_[1].fd, child_ends[2]);
-  if (!good) return refuse_errno(errno, "make the pipes of", plan.argv[0]);
+  if (!good) return refuse_errno(errno, "make the pipes of", "the command");
   for (int fd : {input_.get(), outputs_[0].fd.get(), outputs_[1].fd.get()}) {
     if (fd >= 0) ::fcntl(fd, F_SETFL, O_NONBLOCK);
   }
-  plan.stdin_fd = child_ends[0].get();
-  plan.stdout_fd = child_ends[1].get();
-  plan.stderr_fd = child_ends[2].get();
   return {};
+}
+
+Outcome<> Command::make_terminal(const protocol::TerminalSize& size, const Identity& user,
+                                 ChildEnds& child_ends) {
+  Fd master(::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
+  int locked = 0;
+  bool good = master && ::ioctl(master.get(), TIOCSPTLCK, &locked) == 0;
+  if (good) child_ends[0].reset(::ioctl(master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  good = good && child_ends[0];
+  // A second descriptor, since input and output are watched apart.
+  if (good) input_.reset(::fcntl(master.get(), F_DUPFD_CLOEXEC, 3));
+  if (!good || !input_) return refuse_errno(errno, "make the terminal of", "the command");
+  terminal_ = true;
+  resize(size);
+  // Erasing a character takes all its bytes away.
+  termios settings{};
+  if (::tcgetattr(child_ends[0].get(), &settings) == 0) {
+    settings.c_iflag |= IUTF8;
+    ::tcsetattr(child_ends[0].get(), TCSANOW, &settings);
+  }
+  ::fchown(child_ends[0].get(), user.uid, static_cast<gid_t>(-1));
+  for (auto at : {1, 2}) child_ends[at].reset(::fcntl(child_ends[0].get(), F_DUPFD_CLOEXEC, 3));
+  outputs_[0].fd = std::move(master);
+  return {};
+}
+
+Outcome<> Command::limit_group(const protocol::CommandLimits& limits) {
+  if (!limits.processes && !limits.memory_bytes) return {};
+  if (cgroup_ && cgroup_->limit(limits.processes, limits.memory_bytes)) return {};
+  return refuse(ErrorCode::not_supported, "the machine's kernel has no limits for groups of processes");
 }
 
 bool Command::start(const protocol::ExecRequest& request, SpawnPlan plan) {
   output_limit_ = request.output_limit;
-  std::array<Fd, 3> child_ends;
-  if (auto pipes = make_pipes(request, plan, child_ends); !pipes) {
+  ChildEnds child_ends;
+  auto ready = request.limits ? limit_group(*request.limits) : Outcome<>();
+  if (ready) {
+    ready = request.terminal ? make_terminal(*request.terminal, plan.user, child_ends)
+                             : make_pipes(request, child_ends);
+  }
+  if (!ready) {
     finished_ = true;
-    outlet_.fail(pipes.error());
+    sink_->failed(ready.error());
     return false;
   }
+  plan.stdin_fd = child_ends[0].get();
+  plan.stdout_fd = child_ends[1].get();
+  plan.stderr_fd = child_ends[2].get();
+  plan.controlling_terminal = terminal_;
   plan.cgroup_fd = cgroup_ ? cgroup_->fd() : -1;
   started_ = Loop::Clock::now();
   auto pid = spawn(plan);
@@ -93,8 +135,9 @@ bool Command::start(const protocol::ExecRequest& request, SpawnPlan plan) {
     return false;
   }
   pid_ = *pid;
-  outlet_.send(FrameType::started, protocol::encode(protocol::ExecStarted{.pid = pid_}));
+  sink_->started(pid_);
   for (auto& output : outputs_) {
+    if (!output.fd) continue;
     output.watch =
         loop_.watch(output.fd.get(), EPOLLIN, [this, &output](std::uint32_t) { on_output(output); });
   }
@@ -102,6 +145,7 @@ bool Command::start(const protocol::ExecRequest& request, SpawnPlan plan) {
   if (request.timeout_ms) {
     timeout_ = loop_.after(std::chrono::milliseconds(*request.timeout_ms), [this] { on_timeout(); });
   }
+  if (terminal_ && request.stdin_mode == protocol::StdinMode::none) end_of_input();
   return true;
 }
 
@@ -114,15 +158,17 @@ void Command::answer_unstarted(const SpawnFailure& failure, const SpawnPlan& pla
     return;
   }
   if (failure.stage == SpawnStage::working_dir) {
-    outlet_.fail(refuse_errno(failure.error_number, "enter working directory", plan.cwd).error());
+    sink_->failed(refuse_errno(failure.error_number, "enter working directory", plan.cwd).error());
+  } else if (failure.stage == SpawnStage::limits) {
+    sink_->failed(refuse_errno(failure.error_number, "set the limits of", plan.argv[0]).error());
   } else if (failure.stage == SpawnStage::user) {
-    outlet_.fail(refuse_errno(failure.error_number, "become the user of", plan.argv[0]).error());
+    sink_->failed(refuse_errno(failure.error_number, "become the user of", plan.argv[0]).error());
   } else {
     auto refused = refuse_errno(failure.error_number, "start a process for", plan.argv[0]).error();
     if (failure.error_number == EAGAIN || failure.error_number == ENOMEM) {
       refused.code = to_string(ErrorCode::limit_exceeded);
     }
-    outlet_.fail(refused);
+    sink_->failed(refused);
   }
 }
 
@@ -130,22 +176,27 @@ void Command::report_unrunnable(const std::string& line, int exit_code) {
   constexpr std::size_t k_max_line = 4096;
   auto text = "holt: " + line.substr(0, k_max_line) + "\n";
   protocol::ExecReply reply{.exit_code = exit_code, .stderr_bytes = text.size()};
-  outlet_.send(FrameType::error_output, std::move(text));
-  outlet_.reply(reply);
+  if (sink_->room() >= text.size()) sink_->output(FrameType::error_output, text);
+  sink_->ended(reply);
 }
 
 void Command::on_output(Output& output) {
   static std::array<char, k_read_size> buffer;  // loop thread only
   for (int i = 0; i < k_reads_a_round; ++i) {
     bool keeps = !finished_ && !cancelled_ && (output_limit_ == 0 || output.total < output_limit_);
-    std::size_t room = keeps ? std::min(credit_.payload_room(), buffer.size()) : buffer.size();
-    if (room == 0 || (keeps && outlet_.congested())) {
+    std::size_t room = keeps ? std::min(sink_->room(), buffer.size()) : buffer.size();
+    if (room == 0) {
       output.paused = true;
       loop_.change(output.watch, 0);
       return;
     }
     auto count = ::read(output.fd.get(), buffer.data(), room);
-    if (count < 0 && (errno == EAGAIN || errno == EINTR)) break;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) {
+      output.owed = 0;
+      break;
+    }
+    // Of a terminal EIO: nobody has it open any more.
     if (count <= 0) {
       close_output(output);
       break;
@@ -154,8 +205,7 @@ void Command::on_output(Output& output) {
     if (keeps) {
       auto kept = output_limit_ == 0 ? size : std::min<std::uint64_t>(size, output_limit_ - output.total);
       output.truncated |= kept < size;
-      credit_.spend(kept);
-      outlet_.send(output.type, std::string(buffer.data(), kept));
+      sink_->output(output.type, {buffer.data(), kept});
     } else {
       output.truncated = true;
     }
@@ -176,10 +226,12 @@ void Command::on_exit(int wait_status) {
   wait_status_ = wait_status;
   ended_ = Loop::Clock::now();
   loop_.cancel(timeout_);
-  end_input();
+  close_input();
   for (auto& output : outputs_) {
     int waiting = 0;
-    if (output.fd && ::ioctl(output.fd.get(), FIONREAD, &waiting) == 0 && waiting > 0) {
+    if (output.fd && terminal_) {
+      output.owed = k_terminal_buffer;
+    } else if (output.fd && ::ioctl(output.fd.get(), FIONREAD, &waiting) == 0 && waiting > 0) {
       output.owed = static_cast<std::uint64_t>(waiting);
     }
     // Most often the pipe is at its end by now, and the reply can go with the last output.
@@ -212,7 +264,9 @@ protocol::ExecReply Command::make_reply() const {
   } else {
     reply.exit_code = WEXITSTATUS(*wait_status_);
   }
-  reply.oom = reply.signal == SIGKILL && !timed_out_ && cgroup_ && cgroup_->oom_kills() > oom_kills_before_;
+  // A shell whose child was killed ends with 128 and the signal.
+  bool was_killed = reply.signal == SIGKILL || reply.exit_code == k_killed;
+  reply.oom = was_killed && !timed_out_ && cgroup_ && cgroup_->oom_kills() > oom_kills_before_;
   return reply;
 }
 
@@ -220,9 +274,9 @@ void Command::finish() {
   finished_ = true;
   loop_.cancel(grace_);
   if (cancelled_) {
-    outlet_.fail(refuse(ErrorCode::cancelled, "the command was cancelled").error());
+    sink_->failed(refuse(ErrorCode::cancelled, "the command was cancelled").error());
   } else {
-    outlet_.reply(make_reply());
+    sink_->ended(make_reply());
   }
   // What background children write from here on is read and dropped, so that they get no SIGPIPE.
   for (auto& output : outputs_) drop_output(output);
@@ -256,13 +310,15 @@ void Command::on_drained() {
   }
 }
 
-std::expected<void, protocol::ProtocolError> Command::on_credit(std::uint32_t bytes) {
-  auto granted = credit_.grant(bytes);
-  if (granted) on_drained();
-  return granted;
+void Command::cancel() {
+  if (finished_ || cancelled_) return;
+  cancelled_ = true;
+  kill_all();
+  on_drained();
+  check_finished();
 }
 
-void Command::on_disconnect() {
+void Command::abandon() {
   cancelled_ = true;
   finished_ = true;
   kill_all();
@@ -276,30 +332,35 @@ bool Command::gone() const {
   return !cgroup_ || cgroup_->empty();
 }
 
-void Command::on_frame(protocol::Frame frame) {
-  switch (frame.header.type) {
-    case FrameType::input:
-      if (!input_) {
-        outlet_.release(frame.payload.size());
-      } else {
-        if (!frame.payload.empty()) input_queue_.push_back(std::move(frame.payload));
-        if (frame.header.has(protocol::FrameFlag::end_of_data)) input_ended_ = true;
-        pump_input();
-      }
-      break;
-    case FrameType::cancel:
-      if (finished_ || cancelled_) break;
-      cancelled_ = true;
-      kill_all();
-      on_drained();
-      check_finished();
-      break;
-    case FrameType::signal:
-      if (!wait_status_ && frame.payload.size() == 1) ::kill(-pid_, frame.payload[0]);
-      break;
-    default:
-      break;
+void Command::signal(int signal_number) {
+  if (pid_ > 0 && !wait_status_) ::kill(-pid_, signal_number);
+}
+
+void Command::resize(const protocol::TerminalSize& size) {
+  if (!terminal_ || !input_) return;
+  auto clamped = [](std::uint32_t count) {
+    return static_cast<unsigned short>(std::min<std::uint32_t>(count, USHRT_MAX));
+  };
+  winsize window{};
+  window.ws_row = clamped(size.rows);
+  window.ws_col = clamped(size.columns);
+  // The kernel sends SIGWINCH when it is another size than before.
+  ::ioctl(input_.get(), TIOCSWINSZ, &window);
+}
+
+void Command::feed(std::string bytes) {
+  if (!input_ || input_ended_) {
+    sink_->input_taken(bytes.size());
+    return;
   }
+  if (!bytes.empty()) input_queue_.push_back(std::move(bytes));
+  pump_input();
+}
+
+void Command::end_of_input() {
+  if (!input_ || input_ended_) return;
+  input_ended_ = true;
+  pump_input();
 }
 
 void Command::pump_input() {
@@ -312,25 +373,41 @@ void Command::pump_input() {
       return;
     }
     if (count < 0) {
-      end_input();
+      close_input();
       return;
     }
     input_written_ += static_cast<std::size_t>(count);
     if (input_written_ < front.size()) continue;
-    outlet_.release(front.size());
+    in_line_ = front.back() != '\n';
+    sink_->input_taken(front.size());
     input_queue_.pop_front();
     input_written_ = 0;
   }
   if (!input_) return;
   loop_.change(input_watch_, 0);
-  if (input_ended_) end_input();
+  if (!input_ended_) return;
+  if (terminal_) {
+    type_end_of_file();
+  } else {
+    close_input();
+  }
 }
 
-void Command::end_input() {
+void Command::type_end_of_file() {
+  if (std::exchange(end_typed_, true)) return;
+  termios settings{};
+  constexpr char k_usual = 4;
+  char key = ::tcgetattr(input_.get(), &settings) == 0 ? static_cast<char>(settings.c_cc[VEOF]) : k_usual;
+  // In the middle of a line the first one only ends the line.
+  std::string keys(in_line_ ? 2 : 1, key);
+  [[maybe_unused]] auto written = ::write(input_.get(), keys.data(), keys.size());
+}
+
+void Command::close_input() {
   if (!input_) return;
   loop_.unwatch(input_watch_);
   input_.reset();
-  for (const auto& payload : input_queue_) outlet_.release(payload.size());
+  for (const auto& payload : input_queue_) sink_->input_taken(payload.size());
   input_queue_.clear();
 }
 

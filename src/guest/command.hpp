@@ -2,10 +2,9 @@
 #pragma once
 
 #include "guest/cgroup.hpp"
+#include "guest/command_sink.hpp"
 #include "guest/loop.hpp"
 #include "guest/spawn.hpp"
-#include "guest/stream.hpp"
-#include "holt/protocol/flow.hpp"
 #include "holt/protocol/messages.hpp"
 
 #include <array>
@@ -29,31 +28,39 @@ struct CommandDefaults {
 Outcome<SpawnPlan> plan_command(const protocol::ExecRequest& request, const CommandDefaults& defaults);
 
 /// One command, from its start to the moment its cgroup is empty and its pipes are closed: longer than its
-/// stream, when it leaves background children behind.
-class Command : public StreamHandler {
+/// sink has anything to do, when it leaves background children behind.
+class Command {
  public:
   /// The cgroup may be missing.
-  Command(Loop& loop, Outlet outlet, std::optional<Cgroup> cgroup);
-  ~Command() override;
+  Command(Loop& loop, std::unique_ptr<CommandSink> sink, std::optional<Cgroup> cgroup);
+  ~Command();
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
 
-  /// Sends `started`, or answers at once. False when nothing runs.
+  /// Tells the sink that it has started, or how it ended at once. False when nothing runs.
   bool start(const protocol::ExecRequest& request, SpawnPlan plan);
 
   /// True for the direct child of this command, while it has not been reaped: later the pid may be another's.
   bool runs_as(pid_t pid) const { return pid_ == pid && !wait_status_; }
   /// The direct child has been reaped.
   void on_exit(int wait_status);
-  /// The channel takes data again.
+  /// The sink may have room again.
   void on_drained();
-  /// Nothing of it is left: no process, no open pipe, no stream.
+  /// Nothing of it is left: no process, no open pipe, nothing to tell.
   bool gone() const;
   /// The cgroup of a command that is gone, or never started.
   std::optional<Cgroup> release_cgroup() { return std::exchange(cgroup_, std::nullopt); }
 
-  void on_frame(protocol::Frame frame) override;
-  std::expected<void, protocol::ProtocolError> on_credit(std::uint32_t bytes) override;
-  void on_disconnect() override;
-
+  void feed(std::string bytes);
+  void end_of_input();
+  /// To the process group of the direct child, while that lives.
+  void signal(int signal_number);
+  void resize(const protocol::TerminalSize& size);
+  /// Kills it; the sink gets the failure CANCELLED.
+  void cancel();
+  /// Nobody listens any more: kills it and tells nothing.
+  void abandon();
+  /// Kills all its processes, also those that its end left behind.
   void kill_all();
 
  private:
@@ -62,26 +69,30 @@ class Command : public StreamHandler {
     Loop::Watch watch = Loop::Watch::none;
     protocol::FrameType type = protocol::FrameType::output;
     std::uint64_t total = 0;
-    std::uint64_t owed = 0;  // bytes that were in the pipe when the child ended and are still to be read
+    std::uint64_t owed = 0;  // bytes that were there when the child ended and are still to be read
     bool truncated = false;
     bool paused = false;
   };
+  using ChildEnds = std::array<Fd, 3>;
 
-  Outcome<> make_pipes(const protocol::ExecRequest& request, SpawnPlan& plan, std::array<Fd, 3>& child_ends);
+  Outcome<> make_pipes(const protocol::ExecRequest& request, ChildEnds& child_ends);
+  Outcome<> make_terminal(const protocol::TerminalSize& size, const Identity& user, ChildEnds& child_ends);
+  Outcome<> limit_group(const protocol::CommandLimits& limits);
   void answer_unstarted(const SpawnFailure& failure, const SpawnPlan& plan);
   void report_unrunnable(const std::string& line, int exit_code);
   void on_output(Output& output);
   void drop_output(Output& output);
   void close_output(Output& output);
   void pump_input();
-  void end_input();
+  void type_end_of_file();
+  void close_input();
   void on_timeout();
   void check_finished();
   void finish();
   protocol::ExecReply make_reply() const;
 
   Loop& loop_;
-  Outlet outlet_;
+  std::unique_ptr<CommandSink> sink_;
   std::optional<Cgroup> cgroup_;
   std::uint64_t oom_kills_before_ = 0;
   pid_t pid_ = -1;
@@ -90,20 +101,22 @@ class Command : public StreamHandler {
   std::optional<int> wait_status_;
   std::uint64_t output_limit_ = 0;
   std::array<Output, 2> outputs_;
-  protocol::SendCredit credit_;
 
-  Fd input_;
+  bool terminal_ = false;
+  Fd input_;  // of a terminal a second descriptor
   Loop::Watch input_watch_ = Loop::Watch::none;
   std::deque<std::string> input_queue_;
   std::size_t input_written_ = 0;
   bool input_ended_ = false;
+  bool in_line_ = false;    // what was typed last was no line's end
+  bool end_typed_ = false;  // into a terminal
 
   Loop::Timer timeout_ = Loop::Timer::none;
   Loop::Timer grace_ = Loop::Timer::none;
   bool grace_over_ = false;
   bool timed_out_ = false;
   bool cancelled_ = false;
-  bool finished_ = false;  // the stream has its final frame, or the host is gone
+  bool finished_ = false;  // the sink has had its last call
 };
 
 }  // namespace holt::guest

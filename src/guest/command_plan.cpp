@@ -51,6 +51,22 @@ Outcome<std::vector<protocol::Variable>> make_environment(const protocol::ExecRe
   return env;
 }
 
+/// In setrlimit's terms.
+std::vector<std::pair<int, rlimit>> find_limits(const protocol::CommandLimits& limits) {
+  std::vector<std::pair<int, rlimit>> list;
+  auto add = [&](int resource, const std::optional<std::uint64_t>& value, rlim_t margin = 0) {
+    if (!value) return;
+    rlim_t soft = std::min<rlim_t>(*value, RLIM_INFINITY - 1 - margin);
+    list.emplace_back(resource, rlimit{.rlim_cur = soft, .rlim_max = soft + margin});
+  };
+  // The soft limit's signal says why, the hard one's would be a bare SIGKILL.
+  add(RLIMIT_CPU, limits.cpu_seconds, 1);
+  add(RLIMIT_FSIZE, limits.file_bytes);
+  add(RLIMIT_NOFILE, limits.open_files);
+  add(RLIMIT_CORE, limits.core_bytes);
+  return list;
+}
+
 /// As execvp: each folder of PATH in turn, an empty one is the working folder.
 std::vector<std::string> find_candidates(const std::string& program, const std::string* path) {
   if (program.find('/') != std::string::npos) return {program};
@@ -88,6 +104,7 @@ Outcome<SpawnPlan> plan_command(const protocol::ExecRequest& request, const Comm
   plan.user = std::move(*user);
   auto env = make_environment(request, defaults, plan.user);
   if (!env) return std::unexpected(env.error());
+  if (request.limits) plan.limits = find_limits(*request.limits);
   plan.candidates = find_candidates(plan.argv[0], find_variable(*env, "PATH"));
   for (const auto& variable : *env) plan.env.push_back(variable.name + "=" + variable.value);
   auto cwd = request.cwd.empty() ? Outcome<std::string>(defaults.working_dir)

@@ -1,6 +1,8 @@
 #include "guest/server.hpp"
 
+#include "guest/command_stream.hpp"
 #include "guest/maintenance.hpp"
+#include "guest/root.hpp"
 #include "guest/version.hpp"
 
 #include <algorithm>
@@ -58,6 +60,7 @@ void Server::on_reset() {
 
 void Server::on_drained() {
   for (auto& command : commands_) command->on_drained();
+  background_.on_drained();
   jobs_.on_drained();
 }
 
@@ -161,6 +164,7 @@ void Server::dispatch(const protocol::Request& request, Outlet outlet) {
     outlet.fail(refuse(ErrorCode::invalid_state, "the machine has no identity yet").error());
     return;
   }
+  if (begin_background(request, outlet)) return;
   if (const auto* exec = std::get_if<protocol::ExecRequest>(&request)) {
     begin_exec(*exec, outlet);
   } else if (const auto* clock = std::get_if<protocol::ClockRequest>(&request)) {
@@ -171,6 +175,14 @@ void Server::dispatch(const protocol::Request& request, Outlet outlet) {
   } else if (const auto* sync = std::get_if<protocol::SyncRequest>(&request)) {
     begin_job(outlet, [freeze = platform_.may_freeze() ? sync->freeze : protocol::Freeze::no](JobStream&) {
       return encoded(sync_root(freeze));
+    });
+  } else if (const auto* renew = std::get_if<protocol::RenewRequest>(&request)) {
+    begin_renew(*renew, outlet);
+  } else if (const auto* grow = std::get_if<protocol::GrowRequest>(&request)) {
+    begin_job(outlet, [device = root_device_, size = grow->root_size](JobStream&) {
+      auto root = grow_root(device, size);
+      if (!root) return Outcome<std::string>(std::unexpected(root.error()));
+      return Outcome<std::string>(protocol::encode(protocol::GrowReply{.root_bytes = root->bytes}));
     });
   } else if (const auto* shutdown = std::get_if<protocol::ShutdownRequest>(&request)) {
     begin_shutdown(*shutdown, outlet);
@@ -197,6 +209,7 @@ void Server::finish_identity(std::uint32_t stream, const protocol::IdentityReque
   }
   has_identity_ = true;
   generation_ = request.generation;
+  root_device_ = request.root_device;
   defaults_ = {.env = request.env, .working_dir = outcome->working_dir, .user = request.user};
   files_.set_defaults({.working_dir = outcome->working_dir, .user = request.user});
   outlet.reply(*outcome);
@@ -207,22 +220,25 @@ void Server::begin_exec(const protocol::ExecRequest& request, Outlet outlet) {
     outlet.fail(refuse(ErrorCode::invalid_state, "the machine is shutting down").error());
     return;
   }
-  if (request.terminal) {
-    outlet.fail(refuse(ErrorCode::not_supported, "commands with a terminal are not supported").error());
-    return;
-  }
   auto plan = plan_command(request, defaults_);
   if (!plan) {
     outlet.fail(plan.error());
     return;
   }
-  auto command = std::make_shared<Command>(loop_, outlet, cgroups_.take());
-  streams_[outlet.stream()].handler = command;
-  if (command->start(request, std::move(*plan))) {
-    commands_.push_back(std::move(command));
+  auto stream = std::make_shared<CommandStream>(loop_, outlet, cgroups_.take());
+  streams_[outlet.stream()].handler = stream;
+  run(stream->command(), request, std::move(*plan));
+}
+
+bool Server::run(const std::shared_ptr<Command>& command, const protocol::ExecRequest& request,
+                 SpawnPlan plan) {
+  bool runs = command->start(request, std::move(plan));
+  if (runs) {
+    commands_.push_back(command);
   } else if (auto group = command->release_cgroup()) {
     cgroups_.give_back(std::move(*group));
   }
+  return runs;
 }
 
 void Server::begin_job(Outlet outlet, JobHub::Job job, JobHub::Urgency urgency) {
@@ -232,6 +248,15 @@ void Server::begin_job(Outlet outlet, JobHub::Job job, JobHub::Urgency urgency) 
     return;
   }
   streams_[outlet.stream()].handler = std::move(handler);
+}
+
+void Server::begin_renew(const protocol::RenewRequest& request, Outlet outlet) {
+  if (auto renewed = platform_.renew(request); !renewed) {
+    outlet.fail(renewed.error());
+    return;
+  }
+  generation_ = request.generation;
+  outlet.reply(protocol::RenewReply{.generation = generation_});
 }
 
 void Server::begin_shutdown(const protocol::ShutdownRequest& request, Outlet outlet) {
@@ -252,11 +277,14 @@ void Server::begin_shutdown(const protocol::ShutdownRequest& request, Outlet out
 protocol::StatusReply Server::status() {
   std::uint64_t open = 0;
   for (const auto& [id, stream] : streams_) {
-    open += dynamic_cast<const Command*>(stream.handler.get()) != nullptr ? 1 : 0;
+    open += dynamic_cast<const CommandStream*>(stream.handler.get()) != nullptr ? 1 : 0;
   }
+  auto memory = memory_of_kernel();
   return {.commands = open,
           .processes = cgroups_.processes().value_or(commands_.size()),
-          .uptime_ms = monotonic_milliseconds()};
+          .uptime_ms = monotonic_milliseconds(),
+          .memory_total = memory.total,
+          .memory_available = memory.available};
 }
 
 void Server::reap() {

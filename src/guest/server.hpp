@@ -2,6 +2,7 @@
 // thread only.
 #pragma once
 
+#include "guest/background.hpp"
 #include "guest/cgroup.hpp"
 #include "guest/channel.hpp"
 #include "guest/command.hpp"
@@ -28,6 +29,8 @@ class Platform {
   virtual Outcome<protocol::IdentityReply> become(const protocol::IdentityRequest& request,
                                                   std::uint32_t stream) = 0;
   virtual Outcome<> set_clock(std::int64_t wall_clock_ns) = 0;
+  /// Takes fresh entropy and the wall clock behind a resume.
+  virtual Outcome<> renew(const protocol::RenewRequest& request) = 0;
   virtual bool may_freeze() const = 0;
 };
 
@@ -63,8 +66,16 @@ class Server {
 
   void dispatch(const protocol::Request& request, Outlet outlet);
   void begin_exec(const protocol::ExecRequest& request, Outlet outlet);
+  bool run(const std::shared_ptr<Command>& command, const protocol::ExecRequest& request, SpawnPlan plan);
+  /// False for requests that are not about background commands.
+  bool begin_background(const protocol::Request& request, Outlet outlet);
+  void start_background(const protocol::StartCommandRequest& request, Outlet outlet);
+  static void signal_background(const BackgroundCommand& command,
+                                const protocol::SignalCommandRequest& request, Outlet outlet);
+  void view_background(std::shared_ptr<CommandViewer> viewer, Outlet outlet);
   void begin_identity(const protocol::IdentityRequest& request, Outlet outlet);
   void begin_job(Outlet outlet, JobHub::Job job, JobHub::Urgency urgency = JobHub::Urgency::normal);
+  void begin_renew(const protocol::RenewRequest& request, Outlet outlet);
   void begin_shutdown(const protocol::ShutdownRequest& request, Outlet outlet);
   protocol::StatusReply status();
   void sweep();
@@ -76,12 +87,14 @@ class Server {
   FileService files_;
   CommandDefaults defaults_;
   std::string generation_;
+  std::string root_device_;
   bool has_identity_ = false;
   bool stopping_ = false;
   bool sweep_pending_ = false;
   std::uint64_t connection_ = 1;
   std::map<std::uint32_t, Open> streams_;
-  std::vector<std::shared_ptr<Command>> commands_;
+  std::vector<std::shared_ptr<Command>> commands_;  // also of the background
+  BackgroundCommands background_;
   JobHub jobs_;
 };
 

@@ -68,6 +68,10 @@ HOLT_NO_ASAN void reset_oom_score() {
   reset_oom_score();
   ::umask(022);
   ::prlimit(0, RLIMIT_NOFILE, &child->files, nullptr);
+  for (const auto& [resource, limit] : plan.limits) {
+    if (::prlimit(0, static_cast<__rlimit_resource>(resource), &limit, nullptr) != 0)
+      give_up(child, SpawnStage::limits);
+  }
   if (plan.user.uid != ::geteuid() || plan.user.gid != ::getegid() || ::geteuid() == 0) {
     bool good = ::syscall(SYS_setgroups, plan.user.groups.size(), plan.user.groups.data()) == 0 &&
                 ::syscall(SYS_setgid, plan.user.gid) == 0 && ::syscall(SYS_setuid, plan.user.uid) == 0;

@@ -6,7 +6,9 @@
 
 #include <optional>
 #include <string>
+#include <sys/resource.h>
 #include <sys/types.h>
+#include <utility>
 #include <vector>
 
 namespace holt::guest {
@@ -20,11 +22,12 @@ struct SpawnPlan {
   int stdin_fd = -1;  ///< these three are above 2
   int stdout_fd = -1;
   int stderr_fd = -1;
-  int cgroup_fd = -1;                 ///< -1: none
-  bool controlling_terminal = false;  ///< make stdin the terminal of the new session
+  int cgroup_fd = -1;                          ///< -1: none
+  std::vector<std::pair<int, rlimit>> limits;  ///< for setrlimit(2), above the usual ones
+  bool controlling_terminal = false;           ///< make stdin the terminal of the new session
 };
 
-enum class SpawnStage { process, user, working_dir, program };
+enum class SpawnStage { process, limits, user, working_dir, program };
 struct SpawnFailure {
   SpawnStage stage = SpawnStage::process;
   int error_number = 0;

@@ -23,51 +23,12 @@ constexpr std::size_t k_input_limit = std::size_t{64} << 20;
 constexpr auto k_timeout_margin = 5s;
 constexpr auto k_connect_deadline = 10s;
 
+constexpr std::uint32_t k_longest_side = 65535;
+
 ExecResult result_of(const std::string& payload) {
   auto reply = decode<ExecReply>(payload);
   if (!reply) throw guest_protocol_error(reply.error());
-  auto code = reply->exit_code.value_or(0);
-  auto signal_number = reply->signal.value_or(1);
-  bool possible = code >= 0 && code <= 255 && signal_number >= 1 && signal_number <= 64;
-  if (reply->exit_code.has_value() == reply->signal.has_value() || !possible) {
-    throw Error(ErrorCode::guest_protocol, "The guest program told no possible end of the command");
-  }
-  ExecResult result;
-  if (reply->exit_code) result.exit_code = static_cast<int>(code);
-  if (reply->signal) result.signal = static_cast<int>(signal_number);
-  result.timed_out = reply->timed_out;
-  result.oom = reply->oom;
-  result.out_truncated = reply->stdout_truncated;
-  result.err_truncated = reply->stderr_truncated;
-  auto us = std::min<std::uint64_t>(reply->duration_us, std::uint64_t{1} << 52);
-  result.duration = std::chrono::microseconds(us);
-  return result;
-}
-
-ExecRequest request_of(const Command& command, const ExecOptions& options, std::uint64_t output_limit) {
-  if (command.argv.empty() && !command.script) throw InvalidArgument("There is no command: argv is empty");
-  if (!command.argv.empty() && command.argv.front().empty())
-    throw InvalidArgument("The command's name is empty");
-  if (options.timeout && *options.timeout <= Duration::zero())
-    throw InvalidArgument("The timeout is not above zero");
-  if (options.input.size() > k_input_limit) {
-    throw Error(ErrorCode::too_large, fmt::format("The input has more than {} bytes", k_input_limit),
-                {.hint = "Use a stream and write_stdin()."});
-  }
-  bool has_input = options.stdin_mode == holt::StdinMode::pipe || !options.input.empty();
-  ExecRequest request{.argv = command.argv,
-                      .script = command.script,
-                      .cwd = options.working_dir,
-                      .user = options.user,
-                      .stdin_mode = has_input ? protocol::StdinMode::stream : protocol::StdinMode::none,
-                      .output_limit = output_limit,
-                      .key = options.idempotency_key};
-  for (const auto& [name, value] : options.env) request.env.push_back({.name = name, .value = value});
-  if (options.timeout) {
-    // Rounded up: a timeout of a microsecond is none of zero.
-    request.timeout_ms = std::chrono::ceil<std::chrono::milliseconds>(*options.timeout).count();
-  }
-  return request;
+  return exec_result(*reply);
 }
 
 Deadline deadline_of(const ExecOptions& options) {
@@ -200,6 +161,12 @@ void ExecStream::signal(int signal_number) {
     throw InvalidArgument(fmt::format("{} is no signal", signal_number));
   impl_->connection().send_signal(signal_number);
 }
+void ExecStream::resize(holt::TerminalSize size) {
+  if (size.rows > k_longest_side || size.columns > k_longest_side)
+    throw InvalidArgument(fmt::format("A terminal has at most {} rows and columns", k_longest_side));
+  impl_->connection().send_size(static_cast<std::uint16_t>(size.rows),
+                                static_cast<std::uint16_t>(size.columns));
+}
 void ExecStream::kill() {
   impl_->connection().kill();
 }
@@ -209,20 +176,95 @@ int ExecStream::fd() const {
 
 namespace machine {
 
-ExecStream start_command(const MachineFolder& folder, const Command& command, const ExecOptions& options,
-                         std::uint64_t output_limit, Sending sending) {
-  auto request = request_of(command, options, output_limit);
+ExecResult exec_result(const ExecReply& reply) {
+  auto code = reply.exit_code.value_or(0);
+  auto signal_number = reply.signal.value_or(1);
+  bool possible = code >= 0 && code <= 255 && signal_number >= 1 && signal_number <= 64;
+  if (reply.exit_code.has_value() == reply.signal.has_value() || !possible) {
+    throw Error(ErrorCode::guest_protocol, "The guest program told no possible end of the command");
+  }
+  ExecResult result;
+  if (reply.exit_code) result.exit_code = static_cast<int>(code);
+  if (reply.signal) result.signal = static_cast<int>(signal_number);
+  result.timed_out = reply.timed_out;
+  result.oom = reply.oom;
+  result.out_truncated = reply.stdout_truncated;
+  result.err_truncated = reply.stderr_truncated;
+  auto us = std::min<std::uint64_t>(reply.duration_us, std::uint64_t{1} << 52);
+  result.duration = std::chrono::microseconds(us);
+  return result;
+}
+
+namespace {
+
+CommandLimits limits_of(const ResourceLimits& limits) {
+  return {.cpu_seconds = limits.cpu_seconds,
+          .file_bytes = limits.file_size,
+          .open_files = limits.open_files,
+          .processes = limits.processes,
+          .memory_bytes = limits.memory,
+          .core_bytes = limits.core_size};
+}
+
+bool has_any(const ResourceLimits& limits) {
+  return limits.cpu_seconds || limits.file_size || limits.open_files || limits.processes || limits.memory ||
+         limits.core_size;
+}
+
+protocol::TerminalSize size_of(holt::TerminalSize size) {
+  if (size.rows > k_longest_side || size.columns > k_longest_side)
+    throw InvalidArgument(fmt::format("A terminal has at most {} rows and columns", k_longest_side));
+  return {.rows = size.rows, .columns = size.columns};
+}
+
+}  // namespace
+
+ExecRequest exec_request(const Command& command, const ExecOptions& options, std::uint64_t output_limit) {
+  if (command.argv.empty() && !command.script) throw InvalidArgument("There is no command: argv is empty");
+  if (!command.argv.empty() && command.argv.front().empty())
+    throw InvalidArgument("The command's name is empty");
+  if (options.timeout && *options.timeout <= Duration::zero())
+    throw InvalidArgument("The timeout is not above zero");
+  if (options.input.size() > k_input_limit) {
+    throw Error(ErrorCode::too_large, fmt::format("The input has more than {} bytes", k_input_limit),
+                {.hint = "Use a stream and write_stdin()."});
+  }
+  bool has_input = options.stdin_mode == holt::StdinMode::pipe || !options.input.empty();
+  ExecRequest request{.argv = command.argv,
+                      .script = command.script,
+                      .cwd = options.working_dir,
+                      .user = options.user,
+                      .stdin_mode = has_input ? protocol::StdinMode::stream : protocol::StdinMode::none,
+                      .output_limit = output_limit,
+                      .key = options.idempotency_key};
+  for (const auto& [name, value] : options.env) request.env.push_back({.name = name, .value = value});
+  if (options.timeout) {
+    // Rounded up: a timeout of a microsecond is none of zero.
+    request.timeout_ms = std::chrono::ceil<std::chrono::milliseconds>(*options.timeout).count();
+  }
+  if (options.terminal) request.terminal = size_of(*options.terminal);
+  if (has_any(options.limits)) request.limits = limits_of(options.limits);
+  return request;
+}
+
+ExecStream stream_of(std::unique_ptr<StreamConnection> connection, const ExecOptions& options) {
+  return ExecStream(std::make_unique<ExecStream::Impl>(std::move(connection), options));
+}
+
+ExecStream open_command(const MachineFolder& folder, const Command& command, const ExecOptions& options,
+                        std::uint64_t output_limit, Sending sending) {
+  auto request = exec_request(command, options, output_limit);
   Wait wait{.deadline = deadline_of(options).earlier(Deadline::after(k_connect_deadline)),
             .cancel = options.cancel};
   auto connection = StreamConnection::open(folder, request, Effect::possible, wait, sending);
   if (sending == Sending::queues) connection->set_alarm(deadline_of(options));
-  return ExecStream(std::make_unique<ExecStream::Impl>(std::move(connection), options));
+  return stream_of(std::move(connection), options);
 }
 
 ExecResult run_command(const MachineFolder& folder, const Command& command, const ExecOptions& options) {
   if (options.stdin_mode == holt::StdinMode::pipe)
     throw InvalidArgument("exec() has no input pipe; use exec_stream()");
-  auto stream = start_command(folder, command, options, ExecCollector::guest_limit(options));
+  auto stream = open_command(folder, command, options, ExecCollector::guest_limit(options));
   ExecCollector collector(options.output_limit);
   while (auto event = stream.next()) {
     if (auto result = collector.take(std::move(*event))) return std::move(*result);

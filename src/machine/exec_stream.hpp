@@ -37,9 +37,18 @@ class ExecCollector {
 };
 
 /// Checks the options and starts the command. Throws Error INVALID_CONFIG, and as StreamConnection::open.
-ExecStream start_command(const MachineFolder& folder, const Command& command, const ExecOptions& options,
-                         std::uint64_t output_limit, Sending sending = Sending::waits);
+ExecStream open_command(const MachineFolder& folder, const Command& command, const ExecOptions& options,
+                        std::uint64_t output_limit, Sending sending = Sending::waits);
 /// Runs it to its end and collects.
 ExecResult run_command(const MachineFolder& folder, const Command& command, const ExecOptions& options);
+
+/// The request of a command. Throws Error INVALID_CONFIG.
+protocol::ExecRequest exec_request(const Command& command, const ExecOptions& options,
+                                   std::uint64_t output_limit);
+/// What the guest tells of a command's end, without output. Throws Error GUEST_PROTOCOL for an impossible
+/// one.
+ExecResult exec_result(const protocol::ExecReply& reply);
+/// The stream of a command that is there already.
+ExecStream stream_of(std::unique_ptr<StreamConnection> connection, const ExecOptions& options);
 
 }  // namespace holt::machine

@@ -204,6 +204,7 @@ std::size_t StreamConnection::try_send_input(std::string_view bytes) {
     taken += piece.size();
   }
   mark();
+  if (taken == 0 && !over() && deadline_.passed()) throw_timeout(subject_);
   return taken;
 }
 
@@ -261,6 +262,17 @@ void StreamConnection::send_signal(int signal_number) {
   send(lock, {.type = FrameType::signal, .stream = k_stream}, payload, {.deadline = Deadline::after(5s)});
 }
 
+void StreamConnection::send_size(std::uint16_t rows, std::uint16_t columns) {
+  std::unique_lock lock(mutex_);
+  if (over()) return;
+  std::string payload;
+  for (auto number : {rows, columns}) {
+    payload += static_cast<char>(number & 0xff);
+    payload += static_cast<char>(number >> 8);
+  }
+  send(lock, {.type = FrameType::resize, .stream = k_stream}, payload, {.deadline = Deadline::after(5s)});
+}
+
 void StreamConnection::kill() {
   std::lock_guard lock(mutex_);
   killed_ = true;
@@ -284,11 +296,13 @@ void StreamConnection::set_alarm(Deadline deadline) {
   std::lock_guard lock(mutex_);
   deadline_ = deadline;
   watch(output_).set_alarm(deadline);
+  if (room_) room_->set_alarm(deadline);
 }
 
 Watch& StreamConnection::watch(std::optional<Watch>& watch) {
   if (!watch) {
     watch.emplace(socket_.get());
+    watch->set_alarm(deadline_);
     mark();
   }
   return *watch;

@@ -74,6 +74,7 @@ class StreamConnection {
   /// End of the input; behind what set_input() or a queue still holds.
   void end_input();
   void send_signal(int signal_number);
+  void send_size(std::uint16_t rows, std::uint16_t columns);
   /// Ends the stream from our side: the guest kills the command or drops the transfer. Idempotent.
   void kill();
 

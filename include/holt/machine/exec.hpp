@@ -8,11 +8,13 @@
 #include "holt/machine/types.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace holt {
 
@@ -22,15 +24,39 @@ enum class StdinMode {
   pipe,  ///< ExecStream::write_stdin, until close_stdin
 };
 
+/// Size of a terminal in characters. 0 by 0 is a terminal whose size is not known.
+struct TerminalSize {
+  unsigned rows = 24;
+  unsigned columns = 80;
+};
+
+/// What a command may use at most. An unset one is the machine's own.
+struct ResourceLimits {
+  /// Processor time of each process. It gets SIGXCPU then, and SIGKILL a second later.
+  std::optional<std::uint64_t> cpu_seconds = std::nullopt;
+  std::optional<std::uint64_t> file_size = std::nullopt;   ///< bytes of a file that it writes (SIGXFSZ)
+  std::optional<std::uint64_t> open_files = std::nullopt;  ///< descriptors of each process
+  std::optional<std::uint64_t> processes = std::nullopt;   ///< and threads, of the whole tree
+  std::optional<std::uint64_t> memory =
+      std::nullopt;  ///< bytes of the whole tree; more ends it, marked `oom`
+  std::optional<std::uint64_t> core_size = std::nullopt;  ///< bytes of a core dump
+};
+
 struct ExecOptions {
   std::map<std::string, std::string> env = {};  ///< over the machine's
   std::string working_dir = {};                 ///< empty: the machine's
-  std::string user = {};   ///< name of the image's /etc/passwd or uid[:gid]; empty: the machine's
+  /// Name of the image's /etc/passwd or uid, with ":group" or ":gid" where wanted; empty: the machine's.
+  std::string user = {};
   std::string input = {};  ///< at most 64 MiB
   StdinMode stdin_mode = StdinMode::data;
   std::optional<Duration> timeout =
       std::nullopt;  ///< on the guest's clock, from the command's start; above zero
-  std::size_t output_limit = std::size_t{8} << 20;  ///< bytes kept of each output by exec(); 0: none
+  /// Bytes kept of each output: by exec() its beginning, in the log of a background command its end. 0: none.
+  std::size_t output_limit = std::size_t{8} << 20;
+  /// A terminal as all three streams; what the command writes then arrives as Kind::out alone. TERM is
+  /// xterm-256color where `env` says nothing else. The end of the input is typed as Ctrl-D.
+  std::optional<TerminalSize> terminal = std::nullopt;
+  ResourceLimits limits = {};
   std::string idempotency_key = {};  ///< a repeat with the same key does not start a second command
   std::optional<Deadline> deadline =
       std::nullopt;  ///< on the host; unset: timeout + 5 s, none without timeout
@@ -45,7 +71,32 @@ struct ExecEvent {
   ExecResult result = {};  ///< of exit, without output
 };
 
-/// A running command. The command ends (with everything it started) when the stream is killed or goes.
+/// A command that goes on without a caller: it ends by itself, when it is killed, or with this life of its
+/// machine.
+struct CommandInfo {
+  std::string id = {};   ///< opaque; never given again, in no life of the machine
+  std::int64_t pid = 0;  ///< inside the machine
+  std::vector<std::string> argv =
+      {};  ///< cut with "..." when long; guest bytes, to be shown with printable()
+  bool terminal = false;
+  bool running = false;
+  std::optional<ExecResult> result = std::nullopt;  ///< once it has ended, without output
+  WallTime started_at{};                            ///< on the guest's clock
+  std::uint64_t out_bytes = 0;                      ///< written so far, also what the log has lost
+  std::uint64_t err_bytes = 0;
+  bool log_truncated = false;  ///< the log has lost its beginning
+};
+
+/// From where to read a background command's log.
+struct AttachOptions {
+  std::uint64_t out_offset = 0;  ///< bytes of each output to pass over
+  std::uint64_t err_offset = 0;
+  std::optional<Deadline> deadline = std::nullopt;  ///< of the whole stream; unset: none
+  std::optional<CancellationToken> cancel = std::nullopt;
+};
+
+/// A running command. The command ends (with everything it started) when the stream is killed or goes; one of
+/// the background goes on.
 /// Movable. next() belongs to one thread; kill(), write_stdin(), close_stdin() and fd() may be called from
 /// others meanwhile.
 class ExecStream {
@@ -67,6 +118,8 @@ class ExecStream {
   void close_stdin();
   /// Sends a signal to the command's processes (signal(7) numbers). Quiet when it has ended.
   void signal(int signal_number);
+  /// Gives the command's terminal a new size; its foreground processes get SIGWINCH. Quiet without one.
+  void resize(TerminalSize size);
   /// Kills the command with everything it started, and ends a next() that waits. Idempotent.
   void kill();
   /// Polls readable when next() may have something; changes never.

@@ -1,0 +1,24 @@
+// Commands that go on without a caller, over the machine's socket.
+#pragma once
+
+#include "holt/machine/exec.hpp"
+#include "machine/exec_stream.hpp"
+#include "machine/record.hpp"
+
+#include <string>
+#include <vector>
+
+namespace holt::machine {
+
+// As the functions of holt::Machine (holt/machine/machine.hpp).
+CommandInfo start_in_background(const MachineFolder& folder, const Command& command,
+                                const ExecOptions& options);
+std::vector<CommandInfo> background_commands(const MachineFolder& folder, const CallOptions& options);
+ExecStream attach_to(const MachineFolder& folder, const std::string& id, const AttachOptions& options);
+CommandInfo wait_for(const MachineFolder& folder, const std::string& id, const CallOptions& options);
+void send_signal(const MachineFolder& folder, const std::string& id, int signal_number,
+                 const CallOptions& options);
+CommandInfo kill_in_background(const MachineFolder& folder, const std::string& id,
+                               const CallOptions& options);
+
+}  // namespace holt::machine
