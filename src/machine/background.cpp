@@ -31,7 +31,9 @@ Reply call(const MachineFolder& folder, const Request& request, Effect effect, c
   return std::move(*reply);
 }
 
-CommandInfo info_of(CommandStatus status) {
+}  // namespace
+
+CommandInfo command_info(CommandStatus status) {
   CommandInfo info{.id = std::move(status.id),
                    .pid = status.pid,
                    .argv = std::move(status.argv),
@@ -45,10 +47,15 @@ CommandInfo info_of(CommandStatus status) {
   return info;
 }
 
-}  // namespace
+std::vector<CommandInfo> command_infos(CommandsReply reply) {
+  if (reply.commands.size() > k_max_commands)
+    throw Error(ErrorCode::guest_protocol, "The guest program told of more commands than there can be");
+  std::vector<CommandInfo> infos;
+  for (auto& status : reply.commands) infos.push_back(command_info(std::move(status)));
+  return infos;
+}
 
-CommandInfo start_in_background(const MachineFolder& folder, const Command& command,
-                                const ExecOptions& options) {
+StartCommandRequest start_request(const Command& command, const ExecOptions& options) {
   if (options.stdin_mode == holt::StdinMode::pipe)
     throw InvalidArgument("A background command has no input pipe; give its input as data");
   if (options.input.size() > k_input_limit) {
@@ -56,47 +63,51 @@ CommandInfo start_in_background(const MachineFolder& folder, const Command& comm
                 fmt::format("The input of a background command has more than {} bytes", k_input_limit),
                 {.hint = "Write it to a file of the machine first."});
   }
-  StartCommandRequest request{.command = exec_request(command, options, 0),
-                              .input = options.input,
-                              .log_limit = options.output_limit};
-  return info_of(call<CommandStatus>(folder, request, Effect::possible,
-                                     {.deadline = options.deadline, .cancel = options.cancel}));
+  return {.command = exec_request(command, options, 0),
+          .input = options.input,
+          .log_limit = options.output_limit};
+}
+
+SignalCommandRequest signal_request(const std::string& id, int signal_number) {
+  if (signal_number < 1 || signal_number > k_last_signal)
+    throw InvalidArgument(fmt::format("{} is no signal", signal_number));
+  return {.id = id, .signal = static_cast<std::uint32_t>(signal_number)};
+}
+
+CommandInfo start_in_background(const MachineFolder& folder, const Command& command,
+                                const ExecOptions& options) {
+  return command_info(call<CommandStatus>(folder, start_request(command, options), Effect::possible,
+                                          {.deadline = options.deadline, .cancel = options.cancel}));
 }
 
 std::vector<CommandInfo> background_commands(const MachineFolder& folder, const CallOptions& options) {
-  auto reply = call<CommandsReply>(folder, CommandsRequest{}, Effect::none, options);
-  if (reply.commands.size() > k_max_commands)
-    throw Error(ErrorCode::guest_protocol, "The guest program told of more commands than there can be");
-  std::vector<CommandInfo> infos;
-  for (auto& status : reply.commands) infos.push_back(info_of(std::move(status)));
-  return infos;
+  return command_infos(call<CommandsReply>(folder, CommandsRequest{}, Effect::none, options));
 }
 
-ExecStream attach_to(const MachineFolder& folder, const std::string& id, const AttachOptions& options) {
+ExecStream attach_to(const MachineFolder& folder, const std::string& id, const AttachOptions& options,
+                     Sending sending) {
   AttachCommandRequest request{
       .id = id, .stdout_offset = options.out_offset, .stderr_offset = options.err_offset};
   auto deadline = options.deadline.value_or(Deadline::never());
   Wait wait{.deadline = deadline.earlier(Deadline::after(k_deadline)), .cancel = options.cancel};
-  return stream_of(StreamConnection::open(folder, request, Effect::none, wait),
-                   {.deadline = deadline, .cancel = options.cancel});
+  auto connection = StreamConnection::open(folder, request, Effect::none, wait, sending);
+  if (sending == Sending::queues) connection->set_alarm(deadline);
+  return stream_of(std::move(connection), {.deadline = deadline, .cancel = options.cancel});
 }
 
 CommandInfo wait_for(const MachineFolder& folder, const std::string& id, const CallOptions& options) {
-  return info_of(
+  return command_info(
       call<CommandStatus>(folder, WaitCommandRequest{.id = id}, Effect::none, options, Patience::endless));
 }
 
 void send_signal(const MachineFolder& folder, const std::string& id, int signal_number,
                  const CallOptions& options) {
-  if (signal_number < 1 || signal_number > k_last_signal)
-    throw InvalidArgument(fmt::format("{} is no signal", signal_number));
-  SignalCommandRequest request{.id = id, .signal = static_cast<std::uint32_t>(signal_number)};
-  call<Done>(folder, request, Effect::possible, options);
+  call<Done>(folder, signal_request(id, signal_number), Effect::possible, options);
 }
 
 CommandInfo kill_in_background(const MachineFolder& folder, const std::string& id,
                                const CallOptions& options) {
-  return info_of(call<CommandStatus>(folder, KillCommandRequest{.id = id}, Effect::possible, options));
+  return command_info(call<CommandStatus>(folder, KillCommandRequest{.id = id}, Effect::possible, options));
 }
 
 }  // namespace holt::machine

@@ -261,8 +261,8 @@ std::pair<std::int64_t, std::uint32_t> split_time(std::int64_t nanoseconds) {
   return {seconds, static_cast<std::uint32_t>(rest)};
 }
 
-void change_attributes(const MachineFolder& folder, const std::string& path, const FileAttributes& attributes,
-                       const AttributeOptions& options) {
+protocol::SetAttributesRequest attributes_request(const std::string& path, const FileAttributes& attributes,
+                                                  const AttributeOptions& options) {
   SetAttributesRequest request{
       .path = path,
       .links = options.follow == FollowLinks::yes ? protocol::Links::follow : protocol::Links::keep,
@@ -270,7 +270,12 @@ void change_attributes(const MachineFolder& folder, const std::string& path, con
       .owner = attributes.owner,
       .user = options.user};
   if (attributes.mtime_ns) std::tie(request.mtime_s, request.mtime_ns) = split_time(*attributes.mtime_ns);
-  ask(folder, request, Effect::possible, options.call);
+  return request;
+}
+
+void change_attributes(const MachineFolder& folder, const std::string& path, const FileAttributes& attributes,
+                       const AttributeOptions& options) {
+  ask(folder, attributes_request(path, attributes, options), Effect::possible, options.call);
 }
 
 FileStat file_stat(const FileStatus& status) {
@@ -399,7 +404,8 @@ Error FileCollector::too_large() const {
 }
 
 void FileCollector::announce(const FileStat& stat) {
-  auto wanted = std::min(stat.size - std::min(stat.size, options_.offset), options_.length.value_or(stat.size));
+  auto wanted =
+      std::min(stat.size - std::min(stat.size, options_.offset), options_.length.value_or(stat.size));
   if (wanted > options_.limit) throw too_large();
   // Reserved by what the guest says, within the limit that the caller set.
   content_.reserve(wanted);

@@ -48,13 +48,16 @@ void check_written(const std::string& payload, std::uint64_t bytes);
 std::vector<DirEntry> list_directory(const MachineFolder& folder, const std::string& path,
                                      const CallOptions& call);
 
+protocol::SetAttributesRequest attributes_request(const std::string& path, const FileAttributes& attributes,
+                                                  const AttributeOptions& options);
 void change_attributes(const MachineFolder& folder, const std::string& path, const FileAttributes& attributes,
                        const AttributeOptions& options);
 
 /// The content of a file from its pieces, within the limit of the options.
 class FileCollector {
  public:
-  FileCollector(std::string path, ReadOptions options) : path_(std::move(path)), options_(std::move(options)) {}
+  FileCollector(std::string path, ReadOptions options)
+      : path_(std::move(path)), options_(std::move(options)) {}
   /// What the guest says of the file. Throws TOO_LARGE, as add().
   void announce(const FileStat& stat);
   void add(std::string_view piece);

@@ -1,9 +1,11 @@
 #include "holt/machine/operations.hpp"
 
+#include "machine/background.hpp"
 #include "machine/exec_stream.hpp"
 #include "machine/file_streams.hpp"
 #include "machine/guest_link.hpp"
 #include "machine/machine_access.hpp"
+#include "machine/tree_walk.hpp"
 
 #include <chrono>
 #include <functional>
@@ -154,9 +156,9 @@ std::unique_ptr<StreamConnection> begin(const Machine& machine, const Request& r
 
 /// A request with one reply, which `convert` makes the result of.
 template <class T, class Reply, class Convert>
-Operation<T> ask_for(const Machine& machine, const Request& request, const CallOptions& call,
-                     Convert convert) {
-  return operation<T>(begin(machine, request, Effect::none, call), call,
+Operation<T> ask_for(const Machine& machine, const Request& request, const CallOptions& call, Convert convert,
+                     Effect effect = Effect::none) {
+  return operation<T>(begin(machine, request, effect, call), call,
                       [convert](auto&, Frame frame) -> std::optional<T> {
                         if (frame.header.type != FrameType::reply) return std::nullopt;
                         auto reply = decode<Reply>(frame.payload);
@@ -184,6 +186,12 @@ Operation<ExecResult> run(const Machine& machine, const Command& command, const 
     throw InvalidArgument("exec() has no input pipe; use exec_stream()");
   auto stream = begin_stream(machine, command, options, ExecCollector::guest_limit(options));
   return Operation<ExecResult>(std::make_unique<ExecOperation>(std::move(stream), options));
+}
+
+Operation<CommandInfo> start_background(const Machine& machine, const Command& command,
+                                        const ExecOptions& options) {
+  return ask_for<CommandInfo, CommandStatus>(machine, start_request(command, options),
+                                             {.deadline = options.deadline}, command_info, Effect::possible);
 }
 
 }  // namespace
@@ -219,6 +227,8 @@ template class Operation<FileReader>;
 template class Operation<FileStat>;
 template class Operation<bool>;
 template class Operation<std::vector<DirEntry>>;
+template class Operation<CommandInfo>;
+template class Operation<std::vector<CommandInfo>>;
 template class Operation<NoResult>;
 
 Operation<ExecResult> Operations::exec(const std::vector<std::string>& argv,
@@ -233,6 +243,35 @@ ExecStream Operations::exec_stream(const std::vector<std::string>& argv, const E
 }
 ExecStream Operations::exec_shell_stream(const std::string& script, const ExecOptions& options) const {
   return begin_stream(machine_, {.script = script}, options, 0);
+}
+
+Operation<CommandInfo> Operations::start_command(const std::vector<std::string>& argv,
+                                                 const ExecOptions& options) const {
+  return start_background(machine_, {.argv = argv}, options);
+}
+Operation<CommandInfo> Operations::start_shell_command(const std::string& script,
+                                                       const ExecOptions& options) const {
+  return start_background(machine_, {.script = script}, options);
+}
+Operation<std::vector<CommandInfo>> Operations::commands(const CallOptions& options) const {
+  return ask_for<std::vector<CommandInfo>, CommandsReply>(machine_, CommandsRequest{}, options,
+                                                          command_infos);
+}
+ExecStream Operations::attach_command(const std::string& id, const AttachOptions& options) const {
+  return attach_to(folder_of(machine_), id, options, Sending::queues);
+}
+Operation<CommandInfo> Operations::wait_command(const std::string& id, const CallOptions& options) const {
+  auto endless = options;
+  if (!endless.deadline) endless.deadline = Deadline::never();
+  return ask_for<CommandInfo, CommandStatus>(machine_, WaitCommandRequest{.id = id}, endless, command_info);
+}
+Operation<NoResult> Operations::signal_command(const std::string& id, int signal_number,
+                                               const CallOptions& options) const {
+  return tell(machine_, signal_request(id, signal_number), options);
+}
+Operation<CommandInfo> Operations::kill_command(const std::string& id, const CallOptions& options) const {
+  return ask_for<CommandInfo, CommandStatus>(machine_, KillCommandRequest{.id = id}, options, command_info,
+                                             Effect::possible);
 }
 
 Operation<FileReader> Operations::open_read(const std::string& path, const ReadOptions& options) const {
@@ -287,6 +326,13 @@ Operation<std::vector<DirEntry>> Operations::list(const std::string& path, const
       [collector = DirectoryCollector(path)](auto&, const Frame& frame) mutable {
         return collector.take(frame);
       });
+}
+TreeWalk Operations::walk(const std::string& path, const WalkOptions& options) const {
+  return walk_tree(folder_of(machine_), path, options, Sending::queues);
+}
+Operation<NoResult> Operations::set_attributes(const std::string& path, const FileAttributes& attributes,
+                                               const AttributeOptions& options) const {
+  return tell(machine_, attributes_request(path, attributes, options), options.call);
 }
 Operation<NoResult> Operations::make_dir(const std::string& path, const CallOptions& options) const {
   return tell(machine_, MakeDirRequest{.path = path}, options);

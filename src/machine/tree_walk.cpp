@@ -37,22 +37,50 @@ WalkEntry walk_entry(protocol::TreeEntry&& entry) {
 
 class TreeWalk::Impl {
  public:
-  Impl(const MachineFolder& folder, const std::string& path, const WalkOptions& options)
+  Impl(const MachineFolder& folder, const std::string& path, const WalkOptions& options, Sending sending)
       : path_(path), patience_(options.call) {
     protocol::TreeOutRequest request{.path = path,
                                      .content = protocol::TreeContent::names_only,
                                      .max_depth = options.max_depth,
                                      .user = options.user};
-    connection_ = StreamConnection::open(folder, request, Effect::none, patience_.next_step());
+    connection_ = StreamConnection::open(folder, request, Effect::none, patience_.next_step(), sending);
+    if (sending == Sending::queues) connection_->set_alarm(patience_.next_step().deadline);
   }
-  ~Impl() { connection_->kill(); }
+  ~Impl() {
+    if (connection_) connection_->kill();
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   std::optional<WalkEntry> next() {
-    while (!ended_) {
-      if (at_ == page_.entries.size()) {
-        take_page();
-        continue;
-      }
+    for (;;) {
+      if (auto entry = held()) return entry;
+      if (ended_) return std::nullopt;
+      take_page(connection_->next(patience_.next_step()));
+    }
+  }
+
+  Tried<WalkEntry> try_next() {
+    for (;;) {
+      if (auto entry = held()) return {.value = std::move(entry)};
+      if (ended_) return Tried<WalkEntry>::end();
+      auto frame = connection_->try_next();
+      if (frame.pending) return Tried<WalkEntry>::not_yet();
+      connection_->set_alarm(patience_.next_step().deadline);
+      take_page(std::move(frame.value));
+    }
+  }
+
+  StreamConnection& connection() { return *connection_; }
+  void abandon() noexcept {
+    connection_->abandon();
+    [[maybe_unused]] auto* kept = connection_.release();
+  }
+
+ private:
+  /// The next entry of the page at hand.
+  std::optional<WalkEntry> held() {
+    while (at_ < page_.entries.size()) {
       auto entry = std::move(page_.entries[at_++]);
       if (++count_ > k_most_entries) {
         throw Error(ErrorCode::limit_exceeded,
@@ -70,10 +98,8 @@ class TreeWalk::Impl {
     return std::nullopt;
   }
 
- private:
-  void take_page() {
-    auto frame = connection_->next(patience_.next_step());
-    if (!frame) broken("a tree without an end");
+  void take_page(std::optional<protocol::Frame> frame) {
+    if (!frame) throw Error(ErrorCode::cancelled, "The walk was cancelled");
     switch (frame->header.type) {
       case protocol::FrameType::started:
         return;
@@ -120,11 +146,24 @@ TreeWalk::~TreeWalk() = default;
 std::optional<WalkEntry> TreeWalk::next() {
   return impl_->next();
 }
+Tried<WalkEntry> TreeWalk::try_next() {
+  return impl_->try_next();
+}
+int TreeWalk::fd() const {
+  return impl_->connection().poll_fd();
+}
+void TreeWalk::cancel() {
+  impl_->connection().kill();
+}
+void TreeWalk::abandon() noexcept {
+  impl_->abandon();
+}
 
 namespace machine {
 
-TreeWalk walk_tree(const MachineFolder& folder, const std::string& path, const WalkOptions& options) {
-  return TreeWalk(std::make_unique<TreeWalk::Impl>(folder, path, options));
+TreeWalk walk_tree(const MachineFolder& folder, const std::string& path, const WalkOptions& options,
+                   Sending sending) {
+  return TreeWalk(std::make_unique<TreeWalk::Impl>(folder, path, options, sending));
 }
 
 }  // namespace machine

@@ -3,11 +3,13 @@
 
 #include "holt/machine/walk.hpp"
 #include "machine/record.hpp"
+#include "machine/stream_connection.hpp"
 
 #include <string>
 
 namespace holt::machine {
 
-TreeWalk walk_tree(const MachineFolder& folder, const std::string& path, const WalkOptions& options);
+TreeWalk walk_tree(const MachineFolder& folder, const std::string& path, const WalkOptions& options,
+                   Sending sending = Sending::waits);
 
 }  // namespace holt::machine

@@ -63,6 +63,18 @@ class Operations {
   ExecStream exec_stream(const std::vector<std::string>& argv, const ExecOptions& options = {}) const;
   ExecStream exec_shell_stream(const std::string& script, const ExecOptions& options = {}) const;
 
+  Operation<CommandInfo> start_command(const std::vector<std::string>& argv,
+                                       const ExecOptions& options = {}) const;
+  Operation<CommandInfo> start_shell_command(const std::string& script,
+                                             const ExecOptions& options = {}) const;
+  Operation<std::vector<CommandInfo>> commands(const CallOptions& options = {}) const;
+  /// A stream for ExecStream::try_next().
+  ExecStream attach_command(const std::string& id, const AttachOptions& options = {}) const;
+  Operation<CommandInfo> wait_command(const std::string& id, const CallOptions& options = {}) const;
+  Operation<NoResult> signal_command(const std::string& id, int signal_number,
+                                     const CallOptions& options = {}) const;
+  Operation<CommandInfo> kill_command(const std::string& id, const CallOptions& options = {}) const;
+
   Operation<std::string> read_file(const std::string& path, const ReadOptions& options = {}) const;
   /// A reader for FileReader::try_next().
   Operation<FileReader> open_read(const std::string& path, const ReadOptions& options = {}) const;
@@ -76,6 +88,10 @@ class Operations {
   Operation<bool> exists(const std::string& path, const CallOptions& options = {}) const;
   Operation<std::string> realpath(const std::string& path, const CallOptions& options = {}) const;
   Operation<std::vector<DirEntry>> list(const std::string& path, const CallOptions& options = {}) const;
+  /// For TreeWalk::try_next().
+  TreeWalk walk(const std::string& path, const WalkOptions& options = {}) const;
+  Operation<NoResult> set_attributes(const std::string& path, const FileAttributes& attributes,
+                                     const AttributeOptions& options = {}) const;
   Operation<NoResult> make_dir(const std::string& path, const CallOptions& options = {}) const;
   Operation<NoResult> remove_path(const std::string& path, RemoveKind kind = RemoveKind::file_or_empty_dir,
                                   const CallOptions& options = {}) const;

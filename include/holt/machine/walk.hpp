@@ -44,6 +44,14 @@ class TreeWalk {
   /// PERMISSION_DENIED of the folder itself; LIMIT_EXCEEDED behind 4,000,000 entries.
   std::optional<WalkEntry> next();
 
+  /// As next(), without waiting, of a walk that Operations opened: try again when fd() polls readable.
+  Tried<WalkEntry> try_next();
+  int fd() const;
+  /// Ends the walk; from any thread.
+  void cancel();
+  /// In a forked child: closes the descriptors and leaves the rest to the parent.
+  void abandon() noexcept;
+
   class Impl;
   explicit TreeWalk(std::unique_ptr<Impl> impl);
 
