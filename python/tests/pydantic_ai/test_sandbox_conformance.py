@@ -1,0 +1,78 @@
+"""Every rule of Pydantic AI's own suite for workspace backends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from pydantic_ai.workspaces import WorkspaceRef
+from pydantic_ai.workspaces.conformance import WorkspaceBackendSuite
+
+from sandboxes import PROVIDERS, Provider
+
+
+class _Rules(WorkspaceBackendSuite):
+    """The suite with every optional fixture given. One machine serves the rules that do not ask for a fresh one."""
+
+    provider: Provider
+    options: dict[str, Any] = {}
+
+    @pytest.fixture(scope="class")
+    async def backend(self) -> AsyncIterator[Any]:
+        backend = self.provider.backend(**self.options)
+        yield backend
+        assert backend.ref is not None
+        await self.provider.sandbox().destroy(backend.ref)
+
+    @pytest.fixture
+    async def fresh_backend(self) -> AsyncIterator[Callable[[], Any]]:
+        made: list[Any] = []
+
+        def fresh() -> Any:
+            made.append(self.provider.backend(**self.options))
+            return made[-1]
+
+        yield fresh
+        for backend in made:
+            if backend.ref is not None:
+                await self.provider.sandbox().destroy(backend.ref)
+
+    @pytest.fixture
+    def attach_backend(self) -> Callable[[WorkspaceRef], Any]:
+        return lambda ref: self.provider.backend(ref=ref, **self._of_attached())
+
+    @pytest.fixture
+    def destroy_environment(self) -> Callable[[Any], Awaitable[None]]:
+        async def destroy(backend: Any) -> None:
+            await self.provider.sandbox().destroy(backend.ref)
+
+        return destroy
+
+    def _of_attached(self) -> dict[str, Any]:
+        return {key: value for key, value in self.options.items() if key in ("working_dir", "env")}
+
+
+class TestSmolSandboxBackend(_Rules):
+    """The published backend, unmodified, on our module `smol`."""
+
+    provider = PROVIDERS["smol"]
+
+
+class TestHoltSandboxBackend(_Rules):
+    provider = PROVIDERS["holt"]
+
+
+class TestHoltSandboxBackendAsAnotherUser(_Rules):
+    """Commands and files of a user other than root, so that permissions count."""
+
+    provider = PROVIDERS["holt"]
+    options = {"user": "1000:1000", "working_dir": "/tmp/work"}
+
+
+class TestHoltSandboxBackendOnTrio(_Rules):
+    provider = PROVIDERS["holt"]
+
+    @pytest.fixture(scope="session")
+    def anyio_backend(self) -> str:
+        return "trio"

@@ -1,0 +1,193 @@
+"""The example of the design in Python, and a conversation that changes its language half-way."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import holt
+import pytest
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.workspaces import WorkspaceRef
+from pydantic_ai_harness.coder import Coder
+
+from sandboxes import PATTERN, PROVIDERS, Provider, Script, Turn, first_primes, more_primes
+
+pytestmark = pytest.mark.anyio
+
+WAIT = 120
+
+
+def agent_of(provider: Provider, script: Script) -> Agent[None, str]:
+    return Agent(script.model(), capabilities=[provider.sandbox(), Coder()])
+
+
+def refs_of(history: list[object]) -> set[object]:
+    return {message.workspace_ref for message in history if isinstance(message, ModelResponse)}
+
+
+def test_design_example_two_runs_in_one_machine_then_destroy(provider: Provider) -> None:
+    """With `run_sync`, as the README shows it."""
+    first, second = Script(first_primes()), Script(more_primes())
+    result = agent_of(provider, first).run_sync("Write a script that prints the first 10 primes, and run it.")
+    ref = result.workspace.ref
+    assert ref is not None
+    try:
+        again = agent_of(provider, second).run_sync(
+            "Now make it print the first 100.", message_history=result.all_messages()
+        )
+        assert again.workspace.ref == ref
+        assert refs_of(again.all_messages()) == {ref}
+        assert first.finished and second.finished
+        assert again.output == "The last of the first 100 primes is 541."
+        assert first.tools[:6] == ["read_file", "write_file", "edit_file", "list_files", "grep", "shell"]
+    finally:
+        asyncio.run(provider.sandbox().destroy(ref))
+    with pytest.raises(holt.NotFoundError):
+        holt.Machine.open(ref.id)
+
+
+async def test_design_example_under_one_event_loop(provider: Provider) -> None:
+    first, second = Script(first_primes()), Script(more_primes())
+    result = await agent_of(provider, first).run("Write a script that prints the first 10 primes, and run it.")
+    try:
+        history = ModelMessagesTypeAdapter.validate_json(result.all_messages_json())
+        again = await agent_of(provider, second).run("Now make it print the first 100.", message_history=history)
+        assert again.workspace.ref == result.workspace.ref
+        assert (await result.workspace.run(["python3", "primes.py"])).stdout.endswith(" 541\n")
+    finally:
+        await provider.sandbox().destroy(result.workspace.ref)
+
+
+class Replay:
+    """`holt dev replay` with a script; `url` is where it answers."""
+
+    def __init__(self, cli: str, script: Path) -> None:
+        self._process = subprocess.Popen([cli, "dev", "replay", str(script)], stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self.url = self._process.stdout.readline().strip()
+        assert self.url.startswith("http://"), "the replay server did not start"
+
+    def stop(self) -> int:
+        self._process.terminate()
+        try:
+            return self._process.wait(timeout=20)
+        finally:
+            self._process.kill()
+
+
+@pytest.fixture
+def continued_in_cpp(cli: str, tmp_path: Path) -> Iterator[object]:
+    """Continues a history with `holt agent run`, whose model answers with `turns`; gives the file it wrote."""
+
+    def go_on(history: bytes, prompt: str, turns: list[Turn]) -> bytes:
+        script, before, after = (tmp_path / name for name in ("script.jsonl", "before.json", "after.json"))
+        before.write_bytes(history)
+        script.write_text("".join(json.dumps(replay_entry(turn)) + "\n" for turn in turns))
+        replay = Replay(cli, script)
+        try:
+            run = subprocess.run(
+                [cli, "agent", "run", "--json", "--model", "anthropic:claude-opus-5-5"]
+                + ["--history", str(before), "--save", str(after), prompt],
+                capture_output=True,
+                text=True,
+                timeout=WAIT,
+                env=environment(ANTHROPIC_BASE_URL=replay.url, ANTHROPIC_API_KEY="replayed"),
+            )
+        finally:
+            code = replay.stop()
+        assert run.returncode == 0, run.stderr
+        assert code == 0, "a request did not fit the script"
+        return after.read_bytes()
+
+    yield go_on
+
+
+def environment(**added: str) -> dict[str, str]:
+    return {**os.environ, **added}
+
+
+def replay_entry(turn: Turn) -> dict[str, object]:
+    reply: dict[str, object] = {}
+    if turn.text:
+        reply["text"] = turn.text
+    if turn.calls:
+        reply["tool_calls"] = [{"name": name, "arguments": arguments} for name, arguments in turn.calls]
+    entry: dict[str, object] = {"reply": reply}
+    if turn.sees:
+        entry["expect"] = {"results": [turn.sees]}
+    return entry
+
+
+async def test_conversation_goes_from_python_to_cpp_and_back_in_one_machine(
+    provider: Provider, continued_in_cpp: object
+) -> None:
+    """`all_messages_json()` of Python, `holt agent run --history --save`, and Python again."""
+    result = await agent_of(provider, Script(first_primes())).run("Write a script that prints the first 10 primes.")
+    ref = result.workspace.ref
+    assert ref is not None
+    try:
+        saved = continued_in_cpp(result.all_messages_json(), "Now make it print the first 100.", more_primes())
+        history = ModelMessagesTypeAdapter.validate_json(saved)
+        # What Python wrote is in the file as it was, and what C++ added names the same machine.
+        assert history[: len(result.all_messages())] == result.all_messages()
+        assert refs_of(history) == {ref}
+        assert len(history) == len(result.all_messages()) + 6
+
+        third = Script(
+            [
+                Turn(calls=[("read_file", {"path": "primes.py"})]),
+                Turn(sees="COUNT = 100", calls=[("shell", {"command": "python3 primes.py | wc -w"})]),
+                Turn(sees="100", text="It prints 100 primes."),
+            ]
+        )
+        last = await agent_of(provider, third).run("How many does it print?", message_history=history)
+        assert last.workspace.ref == ref and third.finished
+        assert refs_of(last.all_messages()) == {ref}
+        # And once more, so that C++ reads what Python made of its own messages.
+        again = continued_in_cpp(last.all_messages_json(), "Thanks.", [Turn(text="Welcome.")])
+        assert ModelMessagesTypeAdapter.validate_json(again)[-1].parts[0].content == "Welcome."
+    finally:
+        await provider.sandbox().destroy(ref)
+
+
+async def test_either_capability_opens_the_others_machine(provider: Provider, shared: object) -> None:
+    other = PROVIDERS["holt" if provider.name == "smol" else "smol"]
+    await shared.workspace().write_text("left-by", provider.name)
+    script = Script([Turn(calls=[("read_file", {"path": "left-by"})]), Turn(sees=provider.name, text="Seen.")])
+    result = await agent_of(other, script).run("Who was here?", workspace=shared.ref)
+    assert (result.output, result.workspace.ref) == ("Seen.", shared.ref)
+
+
+async def test_machine_of_cpp_is_opened_by_python(provider: Provider, cli: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.jsonl"
+    saved = tmp_path / "saved.json"
+    turns = [Turn(calls=[("write_file", {"path": "note", "content": "from C++"})]), Turn(text="Done.")]
+    script.write_text("".join(json.dumps(replay_entry(turn)) + "\n" for turn in turns))
+    replay = Replay(cli, script)
+    try:
+        subprocess.run(
+            [cli, "agent", "run", "--json", "--model", "anthropic:claude-opus-5-5", "--save", str(saved), "Note it."],
+            check=True,
+            capture_output=True,
+            timeout=WAIT,
+            env=environment(ANTHROPIC_BASE_URL=replay.url, ANTHROPIC_API_KEY="replayed"),
+        )
+    finally:
+        replay.stop()
+    history = ModelMessagesTypeAdapter.validate_json(saved.read_bytes())
+    (ref,) = refs_of(history)
+    assert isinstance(ref, WorkspaceRef)
+    try:
+        assert re.fullmatch(PATTERN, ref.id)
+        script2 = Script([Turn(calls=[("read_file", {"path": "note"})]), Turn(sees="from C++", text="Read.")])
+        result = await agent_of(provider, script2).run("Read the note.", message_history=history)
+        assert result.workspace.ref == ref
+    finally:
+        await provider.sandbox().destroy(ref)
