@@ -2,7 +2,7 @@
 
 import pytest
 import smol
-from smol import (  # noqa: F401  the recorded texts name them
+from smol import (
     ConnectOptions,
     CredentialSpec,
     EgressInterceptor,

@@ -7,19 +7,25 @@ process, since a machine does not end because a variable did.
 
 from __future__ import annotations
 
+import asyncio
 import atexit
+import contextlib
 import heapq
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias
+
+#: Ends one machine.
+Ending: TypeAlias = Callable[[], Awaitable[None]]
 
 _lock = threading.Lock()
-_owned: dict[str, Callable[[], None]] = {}  # what ends a machine at exit, by name
+_owned: dict[str, Ending] = {}  # by name
 _inherited: list[object] = []  # a forked child's copies of its parent's handles: never dropped, never ended
 
 
-def own(name: str, end: Callable[[], None]) -> None:
+def own(name: str, end: Ending) -> None:
     """``end`` is called once when this process ends, unless the machine is disowned before."""
     with _lock:
         _owned[name] = end
@@ -35,15 +41,18 @@ def owned() -> list[str]:
         return list(_owned)
 
 
+async def _end(ends: Iterable[Ending]) -> None:
+    # An interpreter on its way out has nobody to tell of failures; the engine ends what is left.
+    await asyncio.gather(*(end() for end in ends), return_exceptions=True)
+
+
 def _end_all() -> None:
     with _lock:
         ends = list(_owned.values())
         _owned.clear()
-    for end in ends:
-        try:
-            end()
-        except Exception:  # an interpreter on its way out has nobody to tell; the engine ends what is left
-            pass
+    if ends:
+        # At once, and without threads, of which an interpreter starts none any more at its end.
+        asyncio.run(_end(ends))
 
 
 def _in_forked_child() -> None:
@@ -75,12 +84,10 @@ class _Expiry:
 
     def _run(self) -> None:
         while True:
-            try:
-                self._next()()
-            except (
-                Exception
-            ):  # the machine is gone already, or cannot be ended; others still have their times
-                pass
+            end = self._next()
+            # The machine may be gone already, or cannot be ended; others still have their times.
+            with contextlib.suppress(Exception):
+                end()
 
     def _next(self) -> Callable[[], None]:
         with self._changed:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from . import _lifetime
@@ -43,6 +44,7 @@ class LocalMachine:
         self._boot_pending = boot_pending
         self._boot_error: SmolError | None = None
         self._deleted = False  # by this handle: a later machine of the same name is another one
+        self._born: datetime | None = None  # when the machine was made that this process owns
         self._activity = _lifetime.activity_of(self.name)
 
     # --- making and finding ---------------------------------------------------------------------------------
@@ -60,7 +62,7 @@ class LocalMachine:
             local.delete()
             raise
         if plan.note.expires_at is not None:
-            _lifetime.expire(plan.note.expires_at, local.delete)
+            _lifetime.expire(plan.note.expires_at, local._delete_unless_replaced)
         return local
 
     @classmethod
@@ -145,17 +147,26 @@ class LocalMachine:
 
     def _booted(self) -> None:
         """This process is the owner of the machine's present life."""
+        with engine_errors():
+            self._born = self.machine.info().created_at
         if not self.note.detach:
             _lifetime.own(self.name, self._end_with_process)
         if self.note.command is not None:
             with engine_errors():
                 self.machine.start_command(self.note.command)
 
-    def _end_with_process(self) -> None:
+    async def _end_with_process(self) -> None:
+        machine = engine().AsyncMachine(self.machine)
+        if (await machine.info()).created_at != self._born:
+            return  # somebody has deleted ours and given its name to another
         if self.note.ephemeral:
-            self.machine.remove(force=True)
+            await machine.remove(force=True)
         else:
-            self.machine.stop()
+            await machine.stop()
+
+    def _delete_unless_replaced(self) -> None:
+        if self.machine.info().created_at == self._born:
+            self.delete()
 
     def stop(self, drain: float, workload_grace: float | None) -> None:
         if self._deleted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import platform
 import re
 import sys
@@ -92,10 +93,8 @@ class ExecStream:
         self.kill()
 
     def __del__(self) -> None:
-        try:
+        with contextlib.suppress(Exception):  # half-made, or the interpreter is going
             self.kill()
-        except Exception:  # half-made, or the interpreter is going
-            pass
 
 
 def error_event(error: SmolError) -> dict[str, Any]:

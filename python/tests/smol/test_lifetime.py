@@ -1,0 +1,304 @@
+"""What a handle does by itself over the engine: states, first uses, endings (spec sections 4 and 7)."""
+
+import threading
+import time
+
+import pytest
+import smol
+from fake_engine import Engine, Error
+from smol import _engine, _lifetime, _local
+from smol import machine as machine_module
+from smol._note import LABEL, Note, this_process
+
+LOCAL = smol.ConnectOptions(target="local")
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    fake = Engine()
+    for module in (_engine, _local, machine_module):
+        monkeypatch.setattr(module, "engine", lambda: fake)
+    monkeypatch.setattr(_lifetime, "_owned", {})
+    monkeypatch.delenv("SMOL_CLOUD_TOKEN", raising=False)
+    return fake
+
+
+def create(**config):
+    return smol.Machine.create(smol.MachineConfig(**config), LOCAL)
+
+
+@pytest.mark.parametrize(
+    ("engine_state", "shown"),
+    [
+        ("created", "stopped"),
+        ("starting", "stopped"),
+        ("running", "running"),
+        ("paused", "paused"),
+        ("suspended", "paused"),
+        ("stopping", "stopped"),
+        ("stopped", "stopped"),
+        ("failed", "stopped"),
+    ],
+)
+def test_EngineStatesAreShownAsTheOnesOfTheModule(engine, engine_state, shown):
+    engine.add("m", engine_state)
+    assert smol.Machine.open("m", LOCAL).state() == shown
+
+
+def test_CreateBootsAndIdIsTheName(engine):
+    machine = create(name="m")
+    assert (machine.id, machine.name, machine.state()) == ("m", "m", "running")
+    assert machine.ready()
+
+
+def test_ATakenNameIsAConflictAndTheOtherMachineStays(engine):
+    engine.add("m", "running")
+    with pytest.raises(smol.SmolError) as caught:
+        create(name="m")
+    assert caught.value.code == "CONFLICT"
+    assert engine.machines["m"].state == "running"
+
+
+@pytest.mark.parametrize("find", [smol.Machine.connect, smol.Machine.open])
+@pytest.mark.parametrize("name", ["unknown", "../x", "", "a b"])
+def test_AnUnknownNameIsNotFound(engine, find, name):
+    with pytest.raises(smol.SmolError) as caught:
+        find(name, LOCAL)
+    assert caught.value.code == "NOT_FOUND"
+
+
+def test_OpenNeitherBootsNorWaits(engine):
+    engine.add("m")
+    machine = smol.Machine.open("m", LOCAL)
+    assert machine.state() == "stopped"
+    assert engine.boots == []
+
+
+def test_ConnectAndDeleteNeedNoBoot(engine):
+    engine.add("m")
+    smol.Machine.connect("m", LOCAL).delete()
+    assert engine.boots == []
+    assert engine.machines == {}
+
+
+def test_AConnectedMachineIsBootedByTheFirstLookAtIt(engine):
+    engine.add("m")
+    machine = smol.Machine.connect("m", LOCAL)
+    assert machine.state() == "running"
+    assert engine.boots == [("m", "stop")]
+
+
+def test_AConnectedMachineThatSomebodyStopsIsNotBootedAgain(engine):
+    engine.add("m", "running")
+    machine = smol.Machine.connect("m", LOCAL)
+    engine.machines["m"].state = "stopped"
+    assert machine.state() == "stopped"
+    assert engine.boots == []
+
+
+@pytest.mark.parametrize("state", ["running", "paused", "suspended"])
+def test_ConnectLeavesRunningAndPausedMachinesAsTheyAre(engine, state):
+    engine.add("m", state)
+    machine = smol.Machine.connect("m", LOCAL)
+    machine.state()
+    assert engine.boots == []
+
+
+def test_TheBootErrorOfAConnectedMachineComesFromTheFirstUseAndFromTheState(engine):
+    engine.add("m")
+    engine.refuse_boots = Error("HYPERVISOR_UNAVAILABLE", "no VMM")
+    machine = smol.Machine.connect("m", LOCAL)
+    assert list(machine.exec_stream(["true"])) == [
+        {"kind": "error", "message": "[HYPERVISOR_UNAVAILABLE] no VMM"}
+    ]
+    with pytest.raises(smol.SmolError) as caught:
+        machine.state()
+    assert caught.value.code == "HYPERVISOR_UNAVAILABLE"
+    assert len(engine.boots) == 1, "asking for the state repeats no boot that failed"
+    engine.refuse_boots = None
+    machine.exec_stream(["true"])
+    assert machine.state() == "running"
+
+
+def test_AHostThatCannotRunMachinesIsNamedWhenConnecting(engine):
+    engine.add("m")
+    engine.available.available, engine.available.code, engine.available.reason = (
+        False,
+        "KVM_UNAVAILABLE",
+        "no KVM",
+    )
+    with pytest.raises(smol.SmolError) as caught:
+        smol.Machine.connect("m", LOCAL)
+    assert (caught.value.code, str(caught.value)) == ("KVM_UNAVAILABLE", "no KVM")
+
+
+def test_ManyFirstUsesShareOneBoot(engine):
+    engine.add("m")
+    machine = smol.Machine.connect("m", LOCAL)
+    threads = [threading.Thread(target=machine.state) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert len(engine.boots) == 1
+
+
+def test_ADeletedMachineIsStoppedForItsOldHandleAndDeletingAgainIsQuiet(engine):
+    machine, other = create(name="m"), smol.Machine.open("m", LOCAL)
+    machine.delete()
+    machine.delete()
+    other.delete()
+    assert machine.state() == other.state() == "stopped"
+    with pytest.raises(smol.SmolError) as caught:
+        machine.exec(["true"])
+    assert caught.value.code == "NOT_FOUND"
+
+
+def test_AnOldHandleLeavesALaterMachineOfTheSameNameAlone(engine):
+    old = create(name="m")
+    old.delete()
+    create(name="m")
+    old.delete()
+    assert old.state() == "stopped"
+    assert engine.machines["m"].state == "running"
+
+
+def test_DeleteByNameIsQuietWhenThereIsNone(engine):
+    engine.add("m")
+    smol.Machine.delete_by_name("m", LOCAL)
+    smol.Machine.delete_by_name("m", LOCAL)
+    assert engine.boots == [] and engine.machines == {}
+
+
+def test_StoppingAStoppedMachineIsANoOp(engine):
+    machine = create(name="m", persistent=True)
+    machine.stop()
+    machine.stop()
+    machine.start()
+    assert machine.state() == "running"
+
+
+def test_LeavingAWithBlockDeletes(engine):
+    with create(name="m", persistent=True):
+        pass
+    assert engine.machines == {}
+
+
+def test_PauseAndResumeWantTheRightState(engine):
+    machine = create(name="m", persistent=True)
+    with pytest.raises(smol.SmolError) as caught:
+        machine.resume()
+    assert caught.value.code == "CONFLICT"
+    machine.pause()
+    assert machine.state() == "paused"
+    with pytest.raises(smol.SmolError) as caught:
+        machine.pause()
+    assert caught.value.code == "CONFLICT"
+    machine.resume()
+    assert machine.state() == "running"
+
+
+def test_WaitingForAMachineThatDoesNotRunTimesOut(engine):
+    engine.add("m")
+    with pytest.raises(smol.SmolError) as caught:
+        smol.Machine.open("m", LOCAL).wait_until_ready(timeout_s=0.02, interval_s=0.01)
+    assert caught.value.code == "TIMEOUT"
+
+
+def test_MachinesOfThisProcessEndWithIt(engine):
+    create(name="kept", persistent=True)
+    create(name="gone")
+    create(name="detached", detach=True)
+    stopped = create(name="stopped", persistent=True)
+    stopped.stop()
+    assert sorted(_lifetime.owned()) == ["gone", "kept"]
+    _lifetime._end_all()
+    assert {name: machine.state for name, machine in engine.machines.items()} == {
+        "detached": "running",
+        "kept": "stopped",
+        "stopped": "stopped",
+    }
+
+
+def test_OneMachineThatCannotBeStoppedDoesNotKeepTheOthers(engine):
+    create(name="a", persistent=True)
+    create(name="b", persistent=True)
+    del engine.machines["a"]
+    _lifetime._end_all()
+    assert engine.machines["b"].state == "stopped"
+
+
+def test_TheEndOfAProcessLeavesALaterMachineOfTheSameNameAlone(engine):
+    create(name="m")
+    engine.machines.clear()
+    engine.add("m", "running")
+    _lifetime._end_all()
+    assert engine.machines["m"].state == "running"
+
+
+def test_DetachIsRememberedForLaterStarts(engine):
+    create(name="m", detach=True).stop()
+    engine.boots.clear()
+    smol.Machine.open("m", LOCAL).start()
+    assert engine.boots == [("m", "keep")]
+
+
+def test_TheListShowsLabelsStatesAndSizes(engine):
+    create(name="m", labels={"team": "a", "x": "1"}, persistent=True)
+    engine.add("other", labels={"team": "b"})
+    [one] = smol.Machine.list(labels={"team": "a"})
+    assert one == smol.MachineSummary(
+        id="m",
+        name="m",
+        state="running",
+        labels={"team": "a", "x": "1"},
+        image="holt/default:latest",
+        created_at="2026-01-02T03:04:01+00:00",
+        resources=smol.MachineSizes(2, 1024, 20),
+        ports=[],
+    )
+    assert [machine.name for machine in smol.Machine.list()] == ["m", "other"]
+
+
+def test_TheListIsLocalEvenWithACloudToken(engine, monkeypatch):
+    monkeypatch.setenv("SMOL_CLOUD_TOKEN", "x")
+    assert smol.Machine.list() == []
+
+
+def test_MachinesThatNobodyCanWantAreSweptByTheList(engine):
+    dead = Note(ephemeral=True, owner="1:0")
+    alive = Note(ephemeral=True, owner=this_process())
+    old = Note(expires_at=time.time() - 1)
+    for name, note in (("dead", dead), ("alive", alive), ("old", old)):
+        engine.add(name, labels={LABEL: note.encode()})
+    engine.add("dead-but-running", "running", {LABEL: dead.encode()})
+    assert [machine.name for machine in smol.Machine.list()] == ["alive", "dead-but-running"]
+
+
+def test_AMachineIsDeletedWhenItsTimeIsUp(engine):
+    gone = threading.Event()
+    _lifetime.expire(time.time() + 0.02, gone.set)
+    assert gone.wait(10)
+
+
+def test_AStopLetsNothingNewInAndWaitsForWhatIsUnderWay():
+    activity = _lifetime.Activity()
+    assert activity.enter()
+    closed = threading.Thread(target=activity.close, args=(10.0,))
+    closed.start()
+    while activity.enter():
+        activity.leave()
+    assert closed.is_alive()
+    activity.leave()
+    closed.join(10)
+    assert not closed.is_alive()
+    activity.reopen()
+    assert activity.enter()
+
+
+def test_ADrainEndsAfterItsTime():
+    activity = _lifetime.Activity()
+    activity.enter()
+    began = time.monotonic()
+    activity.close(0.05)
+    assert 0.04 < time.monotonic() - began < 10

@@ -1,0 +1,160 @@
+"""What becomes of machines when the process that made them ends (spec section 7)."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+import smol
+
+
+def program(body):
+    return [sys.executable, "-c", "import os, signal, sys, threading, smol\n" + textwrap.dedent(body)]
+
+
+def run(body, *, code=0):
+    done = subprocess.run(program(body), capture_output=True, text=True, timeout=120)
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
+def state(name):
+    [found] = [machine.state for machine in smol.Machine.list() if machine.name == name] or ["deleted"]
+    return found
+
+
+def wait_for_state(name, wanted):
+    deadline = time.monotonic() + 30
+    while state(name) != wanted:
+        assert time.monotonic() < deadline, f"{name} is {wanted}, not {state(name)}"
+        time.sleep(0.1)
+
+
+def test_APersistentMachineIsStoppedAndKeepsWhatWasWritten(home, name):
+    run(f"""
+        made = smol.Machine.create(smol.MachineConfig(name={name!r}, persistent=True))
+        made.exec(["sh", "-c", "echo kept > /root/note"])
+    """)
+    assert state(name) == "stopped"
+    with smol.Machine.connect(name) as again:
+        assert again.read_file("/root/note") == b"kept\n"
+
+
+@pytest.mark.parametrize("end", ["signal.SIGKILL", "signal.SIGTERM"])
+def test_AKilledProcessStopsItsPersistentMachineAndLosesNothing(home, name, end):
+    run(
+        f"""
+        made = smol.Machine.create(smol.MachineConfig(name={name!r}, persistent=True))
+        made.exec(["sh", "-c", "echo kept > /root/note"])
+        os.kill(os.getpid(), {end})
+        threading.Event().wait()
+        """,
+        code=-getattr(signal, end.removeprefix("signal.")),
+    )
+    wait_for_state(name, "stopped")
+    with smol.Machine.connect(name) as again:
+        assert again.read_file("/root/note") == b"kept\n"
+
+
+def test_AnEphemeralMachineIsDeleted(home, name):
+    run(f"smol.Machine.create(smol.MachineConfig(name={name!r}))")
+    assert state(name) == "deleted"
+
+
+def test_AKilledProcessLeavesNoEphemeralMachine(home, name):
+    run(
+        f"""
+        smol.Machine.create(smol.MachineConfig(name={name!r}))
+        os.kill(os.getpid(), signal.SIGKILL)
+        threading.Event().wait()
+        """,
+        code=-signal.SIGKILL,
+    )
+    wait_for_state(name, "deleted")
+
+
+def test_ADetachedMachineGoesOnAndLaterStartsAreDetachedToo(home, name):
+    run(f"smol.Machine.create(smol.MachineConfig(name={name!r}, detach=True))")
+    assert state(name) == "running"
+    run(f"""
+        machine = smol.Machine.open({name!r})
+        machine.stop()
+        machine.start()
+    """)
+    assert state(name) == "running"
+    smol.Machine.delete_by_name(name)
+
+
+def test_AMachineThatWasOnlyFoundGoesOn(machine):
+    run(f"""
+        for find in (smol.Machine.connect, smol.Machine.open):
+            assert find({machine.name!r}).exec(["true"]).success
+    """)
+    assert machine.state() == "running"
+
+
+def test_AMachineGoesOnWhenItsHandleIsCollected(home, name):
+    run(f"""
+        import gc
+        smol.Machine.create(smol.MachineConfig(name={name!r}, persistent=True))
+        gc.collect()
+        assert smol.Machine.open({name!r}).state() == "running"
+    """)
+    smol.Machine.delete_by_name(name)
+
+
+def test_AnInterpreterEndsWithStreamsOpen(home, name):
+    run(f"""
+        made = smol.Machine.create(smol.MachineConfig(name={name!r}))
+        stream = made.exec_stream(["sh", "-c", "echo up; exec sleep 300"])
+        assert next(stream)["data"] == "up\\n"
+        threading.Thread(target=lambda: list(stream), daemon=True).start()
+    """)
+    assert state(name) == "deleted"
+
+
+def test_front_24_AForkedChildOwnsNothingAndItsEndStopsNothing(home, name):
+    out = run(f"""
+        made = smol.Machine.create(smol.MachineConfig(name={name!r}, persistent=True))
+        child = os.fork()
+        if child == 0:
+            try:
+                made.exec(["true"])
+            except smol.SmolError as error:
+                print(error.code, "fork" in str(error), flush=True)
+            sys.exit(0)
+        os.waitpid(child, 0)
+        print(made.state(), made.exec(["echo", "alive"]).stdout.strip())
+    """)
+    assert out == "INVALID_STATE True\nrunning alive\n"
+    smol.Machine.delete_by_name(name)
+
+
+def test_front_24_AnInterruptEndsABlockingCallWithinASecond(home, machine):
+    marker = "2661"
+    done = subprocess.Popen(
+        program(f"""
+            machine = smol.Machine.open({machine.name!r})
+            print("ready", flush=True)
+            try:
+                machine.exec(["sleep", {marker!r}])
+            except KeyboardInterrupt:
+                print("interrupted", flush=True)
+        """),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with done:
+        assert done.stdout.readline() == "ready\n"
+        deadline = time.monotonic() + 30
+        while not machine.exec(["sh", "-c", f"grep -l {marker} /proc/[0-9]*/cmdline | grep -v $$"]).stdout:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        began = time.monotonic()
+        os.kill(done.pid, signal.SIGINT)
+        assert done.stdout.readline() == "interrupted\n"
+        assert time.monotonic() - began < 5
+        assert done.wait(30) == 0
