@@ -2,6 +2,7 @@
 // holt._arguments has checked.
 #include "call.hpp"
 #include "errors.hpp"
+#include "images.hpp"
 #include "machine.hpp"
 
 #include <nanobind/nanobind.h>
@@ -13,4 +14,5 @@ NB_MODULE(_native, module) {
   holt::python::bind_calls(module);
   holt::python::bind_streams(module);
   holt::python::bind_machine(module);
+  holt::python::bind_images(module);
 }

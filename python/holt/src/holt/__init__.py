@@ -47,6 +47,7 @@ from holt._errors import (
     UsageError,
 )
 from holt._host import HostOptions, local_availability, new_machine_name
+from holt._images import ImageInfo, find_image, list_images
 from holt._machine import Machine
 from holt._streams import ExecStream
 from holt._types import (
@@ -84,6 +85,7 @@ __all__ = [
     "GuestProtocolError",
     "HostOptions",
     "HypervisorUnavailableError",
+    "ImageInfo",
     "ImageInvalidError",
     "InternalError",
     "InvalidConfigError",
@@ -110,6 +112,8 @@ __all__ = [
     "UsageError",
     "__engine__",
     "__version__",
+    "find_image",
+    "list_images",
     "local_availability",
     "new_machine_name",
 ]
