@@ -27,6 +27,11 @@ def test_AModeIsSetAndAReplacedFileKeepsItsOwn(machine):
     assert machine.exec(["/tmp/script"]).stdout == "again\n"
 
 
+def test_AModeMayComeFromStat(machine):
+    machine.write_file("/tmp/plain", b"", mode=0o100640)
+    assert machine.exec(["stat", "-c", "%a", "/tmp/plain"]).stdout == "640\n"
+
+
 def test_FoldersAboveAreMadeAndLinksFollowed(machine):
     machine.write_file("/tmp/new/deep/file", b"1")
     machine.exec(["ln", "-sfn", "/tmp/new/deep", "/tmp/link"])
@@ -59,7 +64,14 @@ def test_WhatCannotBeReadIsATypedError(machine, path, code):
 
 @pytest.mark.parametrize(
     ("path", "data", "mode"),
-    [("", b"", None), ("/a\0", b"", None), (5, b"", None), ("/a", 5, None), ("/a", b"", -1)],
+    [
+        ("", b"", None),
+        ("/a\0", b"", None),
+        (5, b"", None),
+        ("/a", 5, None),
+        ("/a", b"", -1),
+        ("/a", b"", True),
+    ],
 )
 def test_BadArgumentsAreRefused(machine, path, data, mode):
     with pytest.raises(smol.InvalidConfigError):

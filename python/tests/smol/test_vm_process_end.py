@@ -16,7 +16,7 @@ def program(body):
 
 
 def run(body, *, code=0):
-    done = subprocess.run(program(body), capture_output=True, text=True, timeout=120)
+    done = subprocess.run(program(body), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == code, done.stderr
     return done.stdout
 
@@ -158,3 +158,28 @@ def test_front_24_AnInterruptEndsABlockingCallWithinASecond(home, machine):
         assert done.stdout.readline() == "interrupted\n"
         assert time.monotonic() - began < 5
         assert done.wait(30) == 0
+
+
+def test_front_24_ASpawnedProcessUsesMachinesByName(machine, tmp_path):
+    work = tmp_path / "work.py"
+    work.write_text(
+        textwrap.dedent(
+            """
+            import multiprocessing, sys, smol
+
+            def read(name):
+                return smol.Machine.open(name).exec(["echo", "spawned"]).stdout
+
+            if __name__ == "__main__":
+                here = smol.Machine.open(sys.argv[1])
+                assert here.exec(["true"]).success
+                with multiprocessing.get_context("spawn").Pool(1) as pool:
+                    print(pool.apply(read, (sys.argv[1],)), end="")
+            """
+        )
+    )
+    done = subprocess.run(
+        [sys.executable, work, machine.name], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "spawned\n"), done.stderr
+    assert machine.state() == "running"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import holt
 
 EXEC_OUTPUT_LIMIT = 64 << 20  # bytes kept of each output of exec(); what was cut is flagged
+FILE_USER = "0"  # whose rights count for files, whoever the machine's commands run as; needs no /etc/passwd
 READ_LIMIT = 1 << 30  # bytes of read_file(); a hostile guest must not fill the host's memory
 
 
@@ -61,7 +62,8 @@ def file_content(data: Any) -> bytes:
 
 
 def file_mode(mode: Any) -> int | None:
-    return None if mode is None else check.whole_number("mode", mode, 0, 0o7777)
+    """Permission bits; a whole ``st_mode`` will do."""
+    return None if mode is None else check.whole_number("mode", mode, 0, 0xFFFF_FFFF) & 0o7777
 
 
 def drain_seconds(drain_secs: Any) -> float:

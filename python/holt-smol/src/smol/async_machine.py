@@ -18,7 +18,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from . import _checks as check
-from ._calls import EXEC_OUTPUT_LIMIT, READ_LIMIT, exec_options, file_content, file_mode, result_of
+from ._calls import EXEC_OUTPUT_LIMIT, FILE_USER, READ_LIMIT, exec_options, file_content, file_mode, result_of
 from ._cloud import AsyncCloudCalls, AsyncEpisode, AsyncJob
 from ._engine import as_smol_error, engine, engine_errors
 from ._plan import exec_arguments
@@ -225,12 +225,12 @@ class AsyncMachine(AsyncCloudCalls):
     async def read_file(self, path: str) -> bytes:
         where = check.path("path", path)
         async with self._using() as machine:
-            return bytes(await machine.read_file(where, limit=READ_LIMIT))
+            return bytes(await machine.read_file(where, limit=READ_LIMIT, user=FILE_USER))
 
     async def write_file(self, path: str, data: bytes | str, mode: int | None = None) -> None:
         where, checked, bits = check.path("path", path), file_content(data), file_mode(mode)
         async with self._using() as machine:
-            await machine.write_file(where, checked, mode=bits, parents=True)
+            await machine.write_file(where, checked, mode=bits, parents=True, user=FILE_USER)
 
     async def sync(self) -> None:
         self._m.sync()

@@ -19,6 +19,7 @@ from . import _checks as check
 from . import _images
 from ._calls import (
     EXEC_OUTPUT_LIMIT,
+    FILE_USER,
     READ_LIMIT,
     drain_seconds,
     exec_options,
@@ -263,10 +264,9 @@ class Machine(CloudCalls):
 
     def write_file(self, path: str, data: bytes | str, mode: int | None = None) -> None:
         """Replaces a file whole, makes the folders above it, follows links. Text is written as UTF-8."""
-        where, content = check.path("path", path), file_content(data)
-        mode = file_mode(mode)
+        where, content, bits = check.path("path", path), file_content(data), file_mode(mode)
         with self._t.using() as machine:
-            machine.write_file(where, content, mode=mode, parents=True)
+            machine.write_file(where, content, mode=bits, parents=True, user=FILE_USER)
 
     def sync(self) -> None:
         """Copies staged mounts back; there are none."""
