@@ -12,6 +12,7 @@ cancellation comes.
 from __future__ import annotations
 
 import asyncio
+import threading
 from builtins import list as list_
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -56,19 +57,43 @@ async def _in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) ->
     return await asyncio.to_thread(call, *args, **kwargs)
 
 
+class _Making:
+    """A creation on another thread, which its caller may abandon; then the machine is deleted."""
+
+    def __init__(self, make: Callable[[], Machine]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._abandoned = False
+        self._made: Machine | None = None
+
+    def run(self) -> Machine:
+        machine = self._make()
+        with self._lock:
+            self._made = machine
+            abandoned = self._abandoned
+        # Here, because the loop may have no threads left to do it on.
+        if abandoned:
+            machine.delete()
+        return machine
+
+    def abandon(self) -> Machine | None:
+        """The machine when it has been made already, for the caller to delete."""
+        with self._lock:
+            self._abandoned = True
+            return self._made
+
+
 async def _made(make: Callable[[], Machine]) -> Machine:
     """A new machine. A task that is cancelled meanwhile leaves none: nobody else would know its name."""
-    making = asyncio.get_running_loop().run_in_executor(None, make)
+    making = _Making(make)
+    loop = asyncio.get_running_loop()
     try:
-        return await asyncio.shield(making)
+        return await loop.run_in_executor(None, making.run)
     except asyncio.CancelledError:
-        making.add_done_callback(_unmake)
+        made = making.abandon()
+        if made is not None:
+            loop.run_in_executor(None, made.delete)
         raise
-
-
-def _unmake(making: asyncio.Future[Machine]) -> None:
-    if not making.cancelled() and making.exception() is None:
-        making.get_loop().run_in_executor(None, making.result().delete)
 
 
 class AsyncMachine(AsyncCloudCalls):
