@@ -23,4 +23,8 @@ Outcome<> HostedPlatform::set_clock(std::int64_t) {
   return {};
 }
 
+Outcome<> HostedPlatform::renew(const protocol::RenewRequest&) {
+  return {};
+}
+
 }  // namespace holt::guest

@@ -11,6 +11,7 @@ class HostedPlatform : public Platform {
   Outcome<protocol::IdentityReply> become(const protocol::IdentityRequest& request,
                                           std::uint32_t stream) override;
   Outcome<> set_clock(std::int64_t wall_clock_ns) override;
+  Outcome<> renew(const protocol::RenewRequest& request) override;
   bool may_freeze() const override { return false; }
 };
 

@@ -136,6 +136,11 @@ Outcome<protocol::IdentityReply> MachinePlatform::complete(const protocol::Ident
   return reply;
 }
 
+Outcome<> MachinePlatform::renew(const protocol::RenewRequest& request) {
+  if (auto seeded = reseed_kernel(request.entropy); !seeded) return seeded;
+  return set_wall_clock(request.wall_clock_ns);
+}
+
 Outcome<> MachinePlatform::set_clock(std::int64_t wall_clock_ns) {
   return set_wall_clock(wall_clock_ns);
 }

@@ -34,6 +34,7 @@ class MachinePlatform : public Platform {
                                                    std::int64_t started_ns);
 
   Outcome<> set_clock(std::int64_t wall_clock_ns) override;
+  Outcome<> renew(const protocol::RenewRequest& request) override;
   bool may_freeze() const override { return true; }
 
  private:

@@ -102,4 +102,18 @@ std::uint64_t monotonic_milliseconds() {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
 }
 
+KernelMemory memory_of_kernel() {
+  constexpr std::uint64_t k_unit = 1024;  // "kB"
+  auto text = read_text("/proc/meminfo");
+  auto number_behind = [&](std::string_view key) {
+    std::uint64_t value = 0;
+    if (auto at = text.find(key); at != std::string::npos) {
+      at = text.find_first_not_of(' ', at + key.size());
+      if (at != std::string::npos) std::from_chars(text.data() + at, text.data() + text.size(), value);
+    }
+    return value * k_unit;
+  };
+  return {.total = number_behind("MemTotal:"), .available = number_behind("MemAvailable:")};
+}
+
 }  // namespace holt::guest

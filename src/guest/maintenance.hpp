@@ -19,4 +19,11 @@ Outcome<protocol::Done> shut_down(const std::string& cgroup_folder, std::chrono:
 
 std::uint64_t monotonic_milliseconds();
 
+struct KernelMemory {
+  std::uint64_t total = 0;      ///< bytes
+  std::uint64_t available = 0;  ///< bytes that programs could get
+};
+/// MemTotal and MemAvailable of /proc/meminfo, proc(5); zeroes where they cannot be read.
+KernelMemory memory_of_kernel();
+
 }  // namespace holt::guest

@@ -83,10 +83,10 @@ Outcome<Ext4Size> read_superblock(const std::string& device) {
                   .block_size = std::uint64_t{1024} << u32(k_log_block_size)};
 }
 
-Outcome<RootResult> grow(const std::string& device, const Ext4Size& size) {
+Outcome<RootResult> grow(const char* mount_point, const std::string& device, const Ext4Size& size) {
   std::uint64_t wanted = device_size(device) / size.block_size;
   if (wanted <= size.blocks) return RootResult{.bytes = size.blocks * size.block_size};
-  Fd root(::open(k_new_root, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Fd root(::open(mount_point, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root || ::ioctl(root.get(), k_resize_fs, &wanted) != 0) {
     return refuse_errno(errno, "grow the file system of", device);
   }
@@ -124,10 +124,17 @@ Outcome<RootResult> enter_root(const std::string& device, std::uint64_t size) {
   if (::mount(("/dev/" + device).c_str(), k_new_root, "ext4", MS_NOATIME, "noinit_itable") != 0) {
     return refuse_errno(errno, "mount", device);
   }
-  auto result = grow(device, *superblock);
+  auto result = grow(k_new_root, device, *superblock);
   if (!result) return result;
   if (auto switched = switch_root(); !switched) return std::unexpected(switched.error());
   return result;
+}
+
+Outcome<RootResult> grow_root(const std::string& device, std::uint64_t size) {
+  if (auto ready = wait_for_size(device, size); !ready) return std::unexpected(ready.error());
+  auto superblock = read_superblock(device);
+  if (!superblock) return std::unexpected(superblock.error());
+  return grow("/", device, *superblock);
 }
 
 }  // namespace holt::guest

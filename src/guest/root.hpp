@@ -18,4 +18,7 @@ struct RootResult {
 /// makes it "/".
 Outcome<RootResult> enter_root(const std::string& device, std::uint64_t size);
 
+/// Waits until the device has at least `size` bytes and makes the ext4 on it, which is "/", as large as it.
+Outcome<RootResult> grow_root(const std::string& device, std::uint64_t size);
+
 }  // namespace holt::guest

@@ -73,7 +73,11 @@ void check_machine_config(const MachineConfig& config) {
     check_text("A label's name", key);
     check_text("A label's value", value);
   }
-  if (config.idle_stop && *config.idle_stop <= Duration::zero()) refuse("The idle time is not above zero");
+  for (const auto& idle : {config.idle_stop, config.idle_suspend}) {
+    if (idle && *idle <= Duration::zero()) refuse("The idle time is not above zero");
+  }
+  if (config.idle_suspend && config.lifetime == Lifetime::ephemeral)
+    refuse("A machine that ends with its owner cannot be suspended", "Make it persistent.");
   if (config.network.mode != NetworkMode::none) {
     throw Error(ErrorCode::not_supported, "Machines with a network are not supported in this version",
                 {.hint = "Leave the network off."});

@@ -5,6 +5,7 @@
 #include "holt/machine/names.hpp"
 #include "machine/host_facts.hpp"
 #include "machine/record.hpp"
+#include "machine/suspension.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -77,6 +78,10 @@ bool write_over(const std::filesystem::path& file, const std::string& text) {
 
 bool MachineFolder::exists() const {
   return ::access(path_.c_str(), F_OK) == 0;
+}
+
+bool MachineFolder::is_suspended() const {
+  return ::access((suspended() / k_suspension_name).c_str(), F_OK) == 0;
 }
 
 MachineRecord MachineFolder::read_record() const {
@@ -198,6 +203,12 @@ Observed observe(const MachineFolder& folder) {
   observed.monitored = FileLock::holder(folder.lock_file()).has_value();
   auto& status = observed.status;
   if (observed.monitored) return observed;
+  if (folder.is_suspended()) {
+    // The files decide: its monitor may have been killed behind its last word.
+    status.state = MachineState::suspended;
+    status.failure.reset();
+    return observed;
+  }
   bool was_alive = status.state == MachineState::starting || status.state == MachineState::running ||
                    status.state == MachineState::stopping || status.state == MachineState::paused;
   if (!was_alive) return observed;

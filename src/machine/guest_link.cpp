@@ -16,6 +16,8 @@ namespace {
 
 // Frames that a guest may send before the one that is waited for.
 constexpr int k_most_frames = 1000;
+// What the windows of some sixty streams allow; a resumed guest seldom has as many at work.
+constexpr std::size_t k_most_early_bytes = std::size_t{64} << 20;
 
 [[noreturn]] void throw_lost() {
   throw Error(ErrorCode::guest_lost, "The channel to the guest program ended");
@@ -44,6 +46,9 @@ Error guest_protocol_error(const ProtocolError& broken) {
 }
 
 GuestLink::GuestLink(Fd fd) : fd_(std::move(fd)), parser_(Side::server) {}
+
+GuestLink::GuestLink(Fd fd, FrameParser parser, FrameWriter writer, std::uint32_t next_stream)
+    : fd_(std::move(fd)), parser_(std::move(parser)), writer_(writer), next_stream_(next_stream) {}
 
 Hello GuestLink::await_hello(Deadline deadline) {
   for (int frames = 0; frames < k_most_frames; frames++) {
@@ -95,8 +100,23 @@ std::string GuestLink::request(const Request& request, Deadline deadline) {
   return await_reply(send_request(request, deadline), deadline);
 }
 
+std::string GuestLink::await_reply_among_others(std::uint32_t stream, Deadline deadline) {
+  std::size_t bytes = 0;
+  while (bytes < k_most_early_bytes) {
+    auto frame = next_frame(deadline);
+    if (frame.header.stream != stream) {
+      bytes += frame_cost(frame.payload.size());
+      early_.push_back(std::move(frame));
+      continue;
+    }
+    if (frame.header.type == FrameType::reply) return std::move(frame.payload);
+    if (frame.header.type == FrameType::failure) throw error_of(decoded<Failure>(frame.payload));
+  }
+  throw Error(ErrorCode::guest_protocol, "The guest program sent no reply");
+}
+
 GuestLink::Parts GuestLink::release() && {
-  return {std::move(fd_), std::move(parser_), std::move(writer_), next_stream_};
+  return {std::move(fd_), std::move(parser_), writer_, next_stream_, std::move(early_)};
 }
 
 void GuestLink::send(const std::string& bytes, Deadline deadline) {

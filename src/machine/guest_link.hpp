@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace holt::machine {
 
@@ -17,6 +18,8 @@ namespace holt::machine {
 class GuestLink {
  public:
   explicit GuestLink(Fd fd);
+  /// Goes on with a connection that a suspended guest has open.
+  GuestLink(Fd fd, protocol::FrameParser parser, protocol::FrameWriter writer, std::uint32_t next_stream);
 
   /// Waits for the greeting that the guest sends by itself after a boot.
   protocol::Hello await_hello(Deadline deadline);
@@ -31,6 +34,8 @@ class GuestLink {
   /// The two halves of request().
   std::uint32_t send_request(const protocol::Request& request, Deadline deadline);
   std::string await_reply(std::uint32_t stream, Deadline deadline);
+  /// The same where other streams are open: what comes on them goes to Parts::early.
+  std::string await_reply_among_others(std::uint32_t stream, Deadline deadline);
 
   /// Hands the connection over to somebody who goes on with it.
   struct Parts {
@@ -38,6 +43,7 @@ class GuestLink {
     protocol::FrameParser parser;
     protocol::FrameWriter writer;
     std::uint32_t next_stream;
+    std::vector<protocol::Frame> early = {};  ///< that came before anybody else read them
   };
   Parts release() &&;
 
@@ -49,6 +55,7 @@ class GuestLink {
   protocol::FrameParser parser_;
   protocol::FrameWriter writer_;
   std::uint32_t next_stream_ = 1;
+  std::vector<protocol::Frame> early_;
 };
 
 /// The guest's failure as an Error: its code, its text made fit to be shown.

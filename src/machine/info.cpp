@@ -6,6 +6,7 @@
 #include "machine/stream_connection.hpp"
 
 #include <chrono>
+#include <cstring>
 #include <mutex>
 #include <sys/stat.h>
 #include <thread>
@@ -26,15 +27,6 @@ std::uint64_t blocks_of(const std::filesystem::path& file) {
   return ::stat(file.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_blocks) * 512 : 0;
 }
 
-std::uint64_t resident_memory(pid_t pid) {
-  // "SIZE RESIDENT ..." in pages, proc(5).
-  auto text = read_file_if_exists(fmt::format("/proc/{}/statm", pid), 256).value_or("");
-  auto at = text.find(' ');
-  if (at == std::string::npos) return 0;
-  return std::strtoull(text.c_str() + at + 1, nullptr, 10) *
-         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
 bool answers(const MachineFolder& folder) {
   try {
     Wait wait{.deadline = Deadline::after(k_probe_deadline)};
@@ -48,8 +40,8 @@ bool answers(const MachineFolder& folder) {
 MachineState state_of(const Observed& observed) {
   auto state = observed.status.state;
   // A monitor that has just been started has not written anything yet.
-  bool ended =
-      state == MachineState::created || state == MachineState::stopped || state == MachineState::failed;
+  bool ended = state == MachineState::created || state == MachineState::stopped ||
+               state == MachineState::failed || state == MachineState::suspended;
   return observed.monitored && ended ? MachineState::starting : state;
 }
 
@@ -62,6 +54,14 @@ void add_status(MachineInfo& info, const MachineFolder& folder) {
   info.accelerator = status.accelerator;
   info.boot_kind = status.boot_kind;
   info.boot_time = status.boot_time;
+  bool lives = observed.monitored || info.state == MachineState::suspended;
+  if (lives && status.cpus > 0 &&
+      (status.cpus != info.resources.cpus || status.memory_mb != info.resources.memory_mb)) {
+    info.next_resources = info.resources;
+    info.resources.cpus = status.cpus;
+    info.resources.memory_mb = status.memory_mb;
+  }
+  if (info.state == MachineState::suspended) info.suspended_bytes = blocks_of(folder.suspended() / "memory");
   if (observed.monitored && status.vmm) {
     info.pid = status.vmm->pid;
     info.memory_bytes = resident_memory(status.vmm->pid);
@@ -75,6 +75,34 @@ Json milliseconds_or_null(const std::optional<Duration>& duration) {
 }
 
 }  // namespace
+
+std::uint64_t resident_memory(pid_t pid) {
+  // "SIZE RESIDENT ..." in pages, proc(5).
+  auto text = read_file_if_exists(fmt::format("/proc/{}/statm", pid), 256).value_or("");
+  auto at = text.find(' ');
+  if (at == std::string::npos) return 0;
+  return std::strtoull(text.c_str() + at + 1, nullptr, 10) *
+         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+Duration processor_time(pid_t pid) {
+  // Fields 14 and 15 of proc(5), counted behind the name, which may hold anything.
+  auto text = read_file_if_exists(fmt::format("/proc/{}/stat", pid), 4096).value_or("");
+  auto at = text.rfind(')');
+  if (at == std::string::npos) return {};
+  constexpr int k_fields_before = 11;  // of those behind the name
+  const char* rest = text.c_str() + at + 1;
+  char* end = nullptr;
+  for (int i = 0; i <= k_fields_before && *rest != '\0'; i++) {
+    rest = std::strchr(rest + 1, ' ');
+    if (rest == nullptr) return {};
+  }
+  auto user = std::strtoull(rest, &end, 10);
+  auto system = std::strtoull(end, nullptr, 10);
+  auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(static_cast<double>(user + system) / ticks));
+}
 
 MachineState machine_state(const MachineFolder& folder) {
   if (!folder.exists()) folder.read_record();  // throws NOT_FOUND in its words
@@ -101,6 +129,7 @@ MachineInfo machine_info(const MachineFolder& folder) {
     info.labels = config.labels;
     info.persistent = config.lifetime == Lifetime::persistent;
     info.idle_stop = config.idle_stop;
+    info.idle_suspend = config.idle_suspend;
     info.disk_bytes = blocks_of(folder.disk());
     add_status(info, folder);
   } catch (const Error& e) {
@@ -146,6 +175,13 @@ std::string machine_json(const MachineInfo& info) {
   if (!info.image_reference.empty())
     image = {{"reference", info.image_reference}, {"digest", info.image_digest}};
   auto idle = milliseconds_or_null(info.idle_stop);
+  auto idle_suspend = milliseconds_or_null(info.idle_suspend);
+  Json next;
+  if (info.next_resources) {
+    next = {{"cpus", info.next_resources->cpus},
+            {"memoryMb", info.next_resources->memory_mb},
+            {"diskGb", info.next_resources->disk_gb}};
+  }
   Json json{{"name", info.name},
             {"id", info.name},
             {"state", to_string(info.state)},
@@ -160,6 +196,7 @@ std::string machine_json(const MachineInfo& info) {
              {{"cpus", info.resources.cpus},
               {"memoryMb", info.resources.memory_mb},
               {"diskGb", info.resources.disk_gb}}},
+            {"nextResources", next},
             {"network",
              {{"mode", to_string(info.network.mode)},
               {"hosts", info.network.hosts},
@@ -177,8 +214,11 @@ std::string machine_json(const MachineInfo& info) {
             {"parent", nullptr},
             {"ttlSeconds", nullptr},
             {"idleTimeoutSeconds", idle.is_null() ? Json() : Json((idle.get<std::int64_t>() + 999) / 1000)},
+            {"idleSuspendSeconds",
+             idle_suspend.is_null() ? Json() : Json((idle_suspend.get<std::int64_t>() + 999) / 1000)},
             {"diskBytes", info.disk_bytes},
             {"memoryBytes", info.memory_bytes},
+            {"suspendedBytes", info.suspended_bytes},
             {"bootKind", info.boot_kind ? Json(to_string(*info.boot_kind)) : Json()},
             {"bootMs", milliseconds_or_null(info.boot_time)},
             {"responsive", info.responsive}};

@@ -17,4 +17,9 @@ MachineState machine_state(const MachineFolder& folder);
 /// The machine object of docs/reference.md.
 std::string machine_json(const MachineInfo& info);
 
+/// Resident memory of a process; 0 when it is gone.
+std::uint64_t resident_memory(pid_t pid);
+/// What a process has used of the host's processors; 0 when it is gone.
+Duration processor_time(pid_t pid);
+
 }  // namespace holt::machine

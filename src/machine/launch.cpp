@@ -11,7 +11,8 @@ std::string encode_launch(const Launch& launch) {
   const auto& shape = launch.shape;
   Json env = Json::object();
   for (const auto& [name, value] : launch.env) env[name] = value;
-  Json json{{"qemu", shape.vmm.path.string()},
+  Json json{{"resume", launch.kind == LaunchKind::resume},
+            {"qemu", shape.vmm.path.string()},
             {"qemuVersion", shape.vmm.version},
             {"romOff", shape.vmm.guard == TemplateGuard::rom_off},
             {"shim", shape.shim.string()},
@@ -26,7 +27,8 @@ std::string encode_launch(const Launch& launch) {
             {"template", launch.start_from ? Json(launch.start_from->folder.string()) : Json()},
             {"state", launch.machines.string()},
             {"env", env},
-            {"owned", launch.ownership == Ownership::owned}};
+            {"ownership", static_cast<int>(launch.ownership)}};
+  if (launch.owner) json["owner"] = {{"pid", launch.owner->pid}, {"startTicks", launch.owner->start_ticks}};
   return dump_json(json);
 }
 
@@ -35,6 +37,7 @@ Launch decode_launch(std::string_view text) {
   try {
     const Json& json = parsed.value();
     Launch launch{
+        .kind = json.at("resume").get<bool>() ? LaunchKind::resume : LaunchKind::start,
         .shape = {.vmm = {.path = json.at("qemu").get<std::string>(),
                           .version = json.at("qemuVersion").get<std::string>(),
                           .guard =
@@ -50,7 +53,11 @@ Launch decode_launch(std::string_view text) {
                   .tsc_khz = json.at("tscKhz").get<unsigned>()},
         .machines = json.at("state").get<std::string>(),
         .env = json.at("env").get<std::map<std::string, std::string>>(),
-        .ownership = json.at("owned").get<bool>() ? Ownership::owned : Ownership::independent};
+        .ownership = static_cast<Ownership>(json.at("ownership").get<int>())};
+    if (json.contains("owner")) {
+      launch.owner = ProcessIdentity{.pid = json["owner"].at("pid").get<pid_t>(),
+                                     .start_ticks = json["owner"].at("startTicks").get<std::uint64_t>()};
+    }
     if (!json.at("template").is_null()) launch.start_from = Template{json.at("template").get<std::string>()};
     return launch;
   } catch (const std::exception& e) {

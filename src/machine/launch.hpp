@@ -2,6 +2,7 @@
 // itself.
 #pragma once
 
+#include "holt/base/process.hpp"
 #include "machine/template.hpp"
 
 #include <filesystem>
@@ -17,16 +18,21 @@ inline constexpr int k_control_fd =
     4;  ///< socket to the client: one report of the start; its end is the owner's end
 inline constexpr int k_launch_fd = 5;  ///< the Launch, read to its end
 
-/// Whether the machine ends with the client at the other end of the control socket.
-enum class Ownership { independent, owned };
+/// What the machine does when the client at the other end of the control socket closes it or ends.
+enum class Ownership { independent, killed, stopped };
+
+/// From template or kernel, or from the machine's own suspended memory.
+enum class LaunchKind { start, resume };
 
 /// Not on any disk: it holds the values of the environment.
 struct Launch {
+  LaunchKind kind = LaunchKind::start;
   TemplateShape shape = {};
   std::optional<Template> start_from = std::nullopt;  ///< nothing: cold boot
   std::filesystem::path machines = {};                ///< root of MachineFolders
   std::map<std::string, std::string> env = {};
   Ownership ownership = Ownership::independent;
+  std::optional<ProcessIdentity> owner = std::nullopt;  ///< the client's process
 };
 std::string encode_launch(const Launch& launch);
 /// Throws Error INTERNAL: it comes from our own client.

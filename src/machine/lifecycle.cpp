@@ -3,8 +3,10 @@
 #include "holt/base/error.hpp"
 #include "holt/base/log.hpp"
 #include "machine/console.hpp"
+#include "machine/event_log.hpp"
 #include "machine/host_facts.hpp"
 #include "machine/stream_connection.hpp"
+#include "machine/suspension.hpp"
 #include "machine/tsc.hpp"
 
 #include <algorithm>
@@ -144,6 +146,40 @@ void throw_if_unflushed(const MachineFolder& folder) {
   throw Error(status.failure->code, status.failure->message, {.subject = name_of(folder)});
 }
 
+/// Called with the folder's lock: the machine is then as after a power cut.
+void give_up_memory(const MachineFolder& folder) {
+  end_suspension(folder);
+  auto status = folder.read_status();
+  status.state = MachineState::stopped;
+  folder.write_status(status);
+  delete_suspended_files(folder);
+  EventLog(folder.event_log()).append({.kind = "stopped", .message = "Its suspended memory was given up"});
+}
+
+/// What a suspended machine needs to go on here. Throws Error INVALID_STATE when it was another QEMU's.
+Launch prepare_resume(const MachineFolder& folder, const StartOptions& options, const HostConfig& host) {
+  auto suspension = read_suspension(folder);
+  TemplateShape shape{.vmm = find_vmm(host, suspension.accelerator),
+                      .shim = find_shim(host),
+                      .boot = {},
+                      .accelerator = suspension.accelerator,
+                      .cpus = suspension.cpus,
+                      .memory_mb = suspension.memory_mb,
+                      .tsc_khz = suspension.tsc_khz};
+  if (shape.vmm.version != suspension.vmm_version) {
+    throw Error(ErrorCode::invalid_state,
+                fmt::format("{} was suspended by \"{}\" and cannot go on in \"{}\"", name_of(folder),
+                            printable(suspension.vmm_version), printable(shape.vmm.version)),
+                {.subject = name_of(folder),
+                 .hint = fmt::format("Use that QEMU, or give its memory up with 'holt stop --kill {}'.",
+                                     name_of(folder))});
+  }
+  if (options.on_progress) {
+    options.on_progress({.step = StartProgress::Step::booting, .text = "Resuming the machine"});
+  }
+  return {.kind = LaunchKind::resume, .shape = shape, .machines = MachineFolders(host.directories).root()};
+}
+
 /// Makes sure that nothing of a start that failed lives on.
 void await_end(const MachineFolder& folder) {
   try {
@@ -244,17 +280,26 @@ Fd launch_machine(const MachineFolder& folder, FileLock lock, const Launch& laun
   throw failure;
 }
 
-void start_machine(const MachineFolder& folder, const StartOptions& options, const HostConfig& host) {
+void own(Launch& launch, Ownership ownership) {
+  launch.ownership = ownership;
+  if (ownership != Ownership::independent) launch.owner = identify_process(::getpid());
+}
+
+Fd start_machine(const MachineFolder& folder, const StartOptions& options, const HostConfig& host) {
   auto deadline = options.call.deadline.value_or(Deadline::after(k_start_wait));
   for (;;) {
     auto lock = try_lock(folder);
     if (!lock) {
       // Somebody starts it, or it runs, or it is just ending.
       auto status = folder.read_status();
-      if (status.state == MachineState::running) return;
+      if (status.state == MachineState::running) return {};
       if (status.state == MachineState::paused && status.failure) {
         throw Error(status.failure->code, status.failure->message,
                     {.subject = name_of(folder), .retryable = true});
+      }
+      if (status.state == MachineState::paused &&
+          change_life(folder, protocol::LifeChange::resume, deadline, options.call.cancel)) {
+        return {};
       }
       check_wait(folder, deadline, options.call.cancel, "start");
       std::this_thread::sleep_for(k_poll_step);
@@ -275,23 +320,35 @@ void start_machine(const MachineFolder& folder, const StartOptions& options, con
                   fmt::format("The VMM of {} from its last life cannot be ended", name_of(folder)),
                   {.subject = name_of(folder)});
     }
-    auto launch = prepare_launch(record.config.resources, options, host);
+    auto launch = folder.is_suspended() ? prepare_resume(folder, options, host)
+                                        : prepare_launch(record.config.resources, options, host);
     launch.env = folder.read_env();
-    launch_machine(folder, std::move(*lock), launch, options, host);
-    return;
+    bool owned = options.owner_end == OwnerEnd::stop;
+    if (owned) own(launch, Ownership::stopped);
+    auto control = launch_machine(folder, std::move(*lock), launch, options, host);
+    return owned ? std::move(control) : Fd();
   }
 }
 
-void stop_machine(const MachineFolder& folder, const StopOptions& options) {
+void stop_machine(const MachineFolder& folder, const StopOptions& options, const HostConfig& host) {
   auto force_at = Deadline::after(options.grace + k_stop_margin);
   auto deadline =
       options.call.deadline.value_or(Deadline::after(options.grace + k_stop_margin + k_remove_deadline));
   auto grace_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
       std::chrono::ceil<std::chrono::milliseconds>(options.grace).count(), 0, 600'000));
   bool asked = false;
+  std::optional<Error> lost;
   for (;;) {
     if (auto lock = try_lock(folder)) {
       end_vmm(folder, deadline);
+      if (folder.is_suspended()) {
+        if (options.grace <= Duration::zero()) return give_up_memory(folder);
+        // What it has not written to its disk is in its memory only.
+        lock.reset();
+        start_machine(folder, {.call = {.deadline = deadline, .cancel = options.call.cancel}}, host);
+        continue;
+      }
+      if (lost) throw Error(*lost);
       if (asked) throw_if_unflushed(folder);
       return;
     }
@@ -312,6 +369,8 @@ void stop_machine(const MachineFolder& folder, const StopOptions& options) {
         end_by_force(folder, Deadline::after(k_remove_deadline));
         return;
       }
+      // A stop that lost its flush says so itself; the status may not say it, where the disk is full.
+      if (asked && (e.code() == ErrorCode::storage_full || e.code() == ErrorCode::storage_error)) lost = e;
     }
     check_wait(folder, deadline, options.call.cancel, "stop");
     std::this_thread::sleep_for(k_poll_step);

@@ -2,13 +2,19 @@
 
 #include "holt/base/log.hpp"
 #include "holt/machine/names.hpp"
+#include "machine/background.hpp"
+#include "machine/event_log.hpp"
 #include "machine/exec_stream.hpp"
 #include "machine/file_streams.hpp"
 #include "machine/info.hpp"
 #include "machine/lifecycle.hpp"
+#include "machine/machine_access.hpp"
 #include "machine/tree_copy.hpp"
+#include "machine/tree_walk.hpp"
 
 #include <chrono>
+#include <unistd.h>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -24,10 +30,32 @@ MachineConfig named(MachineConfig config) {
   return config;
 }
 
-[[noreturn]] void throw_later(const std::string& name, const char* what) {
-  throw Error(ErrorCode::not_supported, fmt::format("Machines cannot be {} in this version", what),
-              {.subject = name});
-}
+}  // namespace
+
+namespace {
+
+/// The control socket of a machine that ends when the last handle closes it.
+class Owned {
+ public:
+  Owned() = default;
+  explicit Owned(Fd control) : control_(std::move(control)) {}
+  Owned(Owned&& other) noexcept : control_(std::move(other.control_)) {}
+
+  /// Of a new life; the one before has ended.
+  void replace(Fd control) {
+    if (!control) return;
+    std::lock_guard lock(mutex_);
+    control_ = std::move(control);
+  }
+  /// In a forked child, where another thread's lock is never given back.
+  void abandon() noexcept {
+    if (control_) ::close(control_.release());
+  }
+
+ private:
+  std::mutex mutex_;
+  Fd control_;
+};
 
 }  // namespace
 
@@ -36,10 +64,17 @@ struct Machine::Handle {
   HostConfig host;
   MachineFolders folders;
   MachineFolder folder;
-  Fd owner = {};  ///< of an ephemeral machine: it ends when the last handle closes this
+  Owned owner = {};
 };
 
 Machine::Machine(std::shared_ptr<Handle> handle) : handle_(std::move(handle)) {}
+
+const MachineFolder& machine::folder_of(const Machine& machine) {
+  return MachineAccess::folder(machine);
+}
+const MachineFolder& MachineAccess::folder(const Machine& machine) {
+  return machine.handle_->folder;
+}
 
 Machine Machine::create(const MachineConfig& wanted, const StartOptions& options, const HostConfig& host) {
   auto config = named(wanted);
@@ -52,7 +87,8 @@ Machine Machine::create(const MachineConfig& wanted, const StartOptions& options
   auto launch = prepare_launch(config.resources, options, host);
   launch.env = config.env;
   bool ephemeral = config.lifetime == Lifetime::ephemeral;
-  launch.ownership = ephemeral ? Ownership::owned : Ownership::independent;
+  bool owned = ephemeral || options.owner_end == OwnerEnd::stop;
+  if (owned) own(launch, ephemeral ? Ownership::killed : Ownership::stopped);
   auto defined = define_machine(config, host);
   Fd control;
   try {
@@ -66,12 +102,12 @@ Machine Machine::create(const MachineConfig& wanted, const StartOptions& options
     }
     throw;
   }
-  if (!ephemeral) control.reset();
+  if (!owned) control.reset();
   return Machine(std::make_shared<Handle>(Handle{.name = config.name,
                                                  .host = host,
                                                  .folders = folders,
                                                  .folder = defined.folder,
-                                                 .owner = std::move(control)}));
+                                                 .owner = Owned(std::move(control))}));
 }
 
 Machine Machine::create(const MachineConfig& config, const StartOptions& options) {
@@ -140,22 +176,45 @@ std::filesystem::path Machine::console_log() const {
 }
 
 void Machine::start(const StartOptions& options) {
-  start_machine(handle_->folder, options, handle_->host);
+  handle_->owner.replace(start_machine(handle_->folder, options, handle_->host));
 }
 void Machine::stop(const StopOptions& options) {
-  stop_machine(handle_->folder, options);
+  stop_machine(handle_->folder, options, handle_->host);
 }
 void Machine::remove(const RemoveOptions& options) {
   remove_machine(handle_->folders, handle_->folder, options);
 }
-void Machine::pause() {
-  throw_later(name(), "paused");
+void Machine::pause(const CallOptions& options) {
+  pause_machine(handle_->folder, options);
 }
-void Machine::suspend() {
-  throw_later(name(), "suspended");
+void Machine::suspend(const CallOptions& options) {
+  suspend_machine(handle_->folder, options);
 }
-void Machine::resume() {
-  throw_later(name(), "resumed");
+void Machine::resume(const StartOptions& options) {
+  handle_->owner.replace(resume_machine(handle_->folder, options, handle_->host));
+}
+Resources Machine::resize(const ResizeOptions& options) {
+  return resize_machine(handle_->folder, options);
+}
+void Machine::update(const UpdateOptions& changes) {
+  update_machine(handle_->folder, changes);
+}
+std::vector<MachineEvent> Machine::events() const {
+  state();  // throws NOT_FOUND
+  return EventLog(handle_->folder.event_log()).read();
+}
+std::filesystem::path Machine::event_log() const {
+  return handle_->folder.event_log();
+}
+MachineStats Machine::stats(const CallOptions& options) const {
+  return machine_stats(handle_->folder, options);
+}
+MachineInfo Machine::wait(WaitFor what, const CallOptions& options) const {
+  return wait_for_machine(handle_->folder, what, options);
+}
+
+void Machine::abandon() noexcept {
+  handle_->owner.abandon();
 }
 
 ExecResult Machine::exec(const std::vector<std::string>& argv, const ExecOptions& options) const {
@@ -165,30 +224,40 @@ ExecResult Machine::exec_shell(const std::string& script, const ExecOptions& opt
   return run_command(handle_->folder, {.script = script}, options);
 }
 ExecStream Machine::exec_stream(const std::vector<std::string>& argv, const ExecOptions& options) const {
-  return start_command(handle_->folder, {.argv = argv}, options, 0);
+  return open_command(handle_->folder, {.argv = argv}, options, 0);
 }
 ExecStream Machine::exec_shell_stream(const std::string& script, const ExecOptions& options) const {
-  return start_command(handle_->folder, {.script = script}, options, 0);
+  return open_command(handle_->folder, {.script = script}, options, 0);
+}
+
+CommandInfo Machine::start_command(const std::vector<std::string>& argv, const ExecOptions& options) const {
+  return start_in_background(handle_->folder, {.argv = argv}, options);
+}
+CommandInfo Machine::start_shell_command(const std::string& script, const ExecOptions& options) const {
+  return start_in_background(handle_->folder, {.script = script}, options);
+}
+std::vector<CommandInfo> Machine::commands(const CallOptions& options) const {
+  return background_commands(handle_->folder, options);
+}
+ExecStream Machine::attach_command(const std::string& id, const AttachOptions& options) const {
+  return attach_to(handle_->folder, id, options);
+}
+CommandInfo Machine::wait_command(const std::string& id, const CallOptions& options) const {
+  return wait_for(handle_->folder, id, options);
+}
+void Machine::signal_command(const std::string& id, int signal_number, const CallOptions& options) const {
+  send_signal(handle_->folder, id, signal_number, options);
+}
+CommandInfo Machine::kill_command(const std::string& id, const CallOptions& options) const {
+  return kill_in_background(handle_->folder, id, options);
 }
 
 std::string Machine::read_file(const std::string& path, const ReadOptions& options) const {
   auto reader = open_reader(handle_->folder, path, options);
-  std::string content;
-  auto too_large = [&] {
-    return Error(ErrorCode::too_large,
-                 fmt::format("{} has more than {} bytes", printable(path), options.limit),
-                 {.subject = printable(path), .hint = "Read it as a stream."});
-  };
-  auto size = reader.stat().size;
-  auto wanted = std::min(size - std::min(size, options.offset), options.length.value_or(size));
-  if (wanted > options.limit) throw too_large();
-  // Reserved by what the guest says, within the limit that the caller set.
-  content.reserve(wanted);
-  while (auto piece = reader.next()) {
-    if (content.size() + piece->size() > options.limit) throw too_large();
-    content += *piece;
-  }
-  return content;
+  FileCollector collector(path, options);
+  collector.announce(reader.stat());
+  while (auto piece = reader.next()) collector.add(*piece);
+  return collector.content();
 }
 
 FileReader Machine::open_read(const std::string& path, const ReadOptions& options) const {
@@ -234,6 +303,15 @@ std::vector<DirEntry> Machine::list(const std::string& path, const CallOptions& 
   return list_directory(handle_->folder, path, options);
 }
 
+TreeWalk Machine::walk(const std::string& path, const WalkOptions& options) const {
+  return walk_tree(handle_->folder, path, options);
+}
+
+void Machine::set_attributes(const std::string& path, const FileAttributes& attributes,
+                             const AttributeOptions& options) const {
+  change_attributes(handle_->folder, path, attributes, options);
+}
+
 void Machine::make_dir(const std::string& path, const CallOptions& options) const {
   ask(handle_->folder, protocol::MakeDirRequest{.path = path}, Effect::possible, options);
 }
@@ -255,6 +333,16 @@ CopyResult Machine::copy_in(const std::filesystem::path& source, const std::stri
 CopyResult Machine::copy_out(const std::string& source, const std::filesystem::path& target,
                              const CopyOptions& options) const {
   return copy_tree_out(handle_->folder, source, target, options);
+}
+
+CopyResult Machine::copy_tar_in(const TarInput& tar, const std::string& target,
+                                const CopyOptions& options) const {
+  return machine::copy_tar_in(handle_->folder, tar, target, options);
+}
+
+CopyResult Machine::copy_tar_out(const std::string& source, const TarOutput& tar,
+                                 const CopyOptions& options) const {
+  return machine::copy_tar_out(handle_->folder, source, tar, options);
 }
 
 void Machine::ping(const CallOptions& options) const {

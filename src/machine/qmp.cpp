@@ -53,13 +53,16 @@ std::optional<QmpEvent> QmpClient::poll_event() {
 
 Json QmpClient::call(const std::string& command, const Json& arguments, std::optional<int> passed_fd,
                      Deadline deadline) {
-  Json request{{"execute", command}};
+  // A late answer to a call that was given up must not be taken for that of the next.
+  const auto id = ++last_id_;
+  Json request{{"execute", command}, {"id", id}};
   if (arguments.is_object()) request["arguments"] = arguments;
   send(dump_json(request) + "\n", passed_fd, deadline);
   for (;;) {
     Json message = next_message(deadline);
-    if (message.contains("return")) return message["return"];
-    if (message.contains("error")) {
+    bool is_answer = message.value("id", Json()) == Json(id);
+    if (is_answer && message.contains("return")) return message["return"];
+    if (is_answer && message.contains("error")) {
       auto text = message["error"].is_object() ? message["error"].value("desc", Json("")) : Json("");
       throw Error(ErrorCode::hypervisor_unavailable,
                   fmt::format("QEMU refused \"{}\": {}", command,

@@ -56,6 +56,7 @@ class QmpClient {
   std::string buffer_;
   std::deque<QmpEvent> events_;
   bool ended_ = false;
+  std::int64_t last_id_ = 0;
 };
 
 }  // namespace holt::machine

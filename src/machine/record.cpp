@@ -145,7 +145,8 @@ std::string encode_record(const MachineRecord& record) {
             {"makeDirs", config.make_dirs},
             {"labels", config.labels},
             {"persistent", config.lifetime == Lifetime::persistent},
-            {"idleStopMs", config.idle_stop ? Json(milliseconds(*config.idle_stop)) : Json()}};
+            {"idleStopMs", config.idle_stop ? Json(milliseconds(*config.idle_stop)) : Json()},
+            {"idleSuspendMs", config.idle_suspend ? Json(milliseconds(*config.idle_suspend)) : Json()}};
   return dump_json(json, {.indent = 2});
 }
 
@@ -183,6 +184,8 @@ MachineRecord decode_record(std::string_view text) {
   config.lifetime =
       json.value("persistent", Json(true)) == Json(false) ? Lifetime::ephemeral : Lifetime::persistent;
   if (auto ms = members.optional_number("idleStopMs")) config.idle_stop = std::chrono::milliseconds(*ms);
+  if (auto ms = members.optional_number("idleSuspendMs"))
+    config.idle_suspend = std::chrono::milliseconds(*ms);
   // The record may have been changed by hand; nothing of it is trusted further than what a caller says.
   try {
     check_machine_config(config);
@@ -209,7 +212,9 @@ std::string encode_status(const MachineStatus& status) {
             {"startedAtUs", status.started_at ? Json(microseconds(*status.started_at)) : Json()},
             {"accelerator", status.accelerator ? Json(to_string(*status.accelerator)) : Json()},
             {"bootKind", status.boot_kind ? Json(to_string(*status.boot_kind)) : Json()},
-            {"bootMs", status.boot_time ? Json(milliseconds(*status.boot_time)) : Json()}};
+            {"bootMs", status.boot_time ? Json(milliseconds(*status.boot_time)) : Json()},
+            {"cpus", status.cpus},
+            {"memoryMb", status.memory_mb}};
   return dump_json(json);
 }
 
@@ -229,9 +234,14 @@ MachineStatus decode_status(std::string_view text) {
       status.accelerator = members.text("accelerator") == "kvm" ? Accelerator::kvm : Accelerator::tcg;
     }
     if (members.has("bootKind")) {
-      status.boot_kind = members.text("bootKind") == "cold" ? BootKind::cold : BootKind::restore;
+      auto word = members.text("bootKind");
+      status.boot_kind = word == "cold"     ? BootKind::cold
+                         : word == "resume" ? BootKind::resume
+                                            : BootKind::restore;
     }
     if (auto ms = members.optional_number("bootMs")) status.boot_time = std::chrono::milliseconds(*ms);
+    status.cpus = static_cast<unsigned>(members.optional_number("cpus").value_or(0));
+    status.memory_mb = static_cast<unsigned>(members.optional_number("memoryMb").value_or(0));
     if (members.has("failure")) {
       Json failure_json = members.object("failure");
       Members failure(failure_json);

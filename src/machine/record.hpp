@@ -8,6 +8,8 @@
 //   lock           held by the monitor as long as it lives, and by whoever changes the folder without one
 //   monitor.sock   where the monitor listens
 //   console.log    what the guest wrote to its console
+//   events.jsonl   what happened to it (event_log.hpp)
+//   suspended/     memory and devices of a suspended machine (suspension.hpp)
 #pragma once
 
 #include "holt/base/directories.hpp"
@@ -55,6 +57,8 @@ struct MachineStatus {
   std::optional<Accelerator> accelerator = std::nullopt;
   std::optional<BootKind> boot_kind = std::nullopt;
   std::optional<Duration> boot_time = std::nullopt;
+  unsigned cpus = 0;       ///< of this life; 0: unknown
+  unsigned memory_mb = 0;  ///<
 };
 std::string encode_status(const MachineStatus& status);
 /// Anything unreadable is a machine that failed with INTERNAL.
@@ -73,6 +77,10 @@ class MachineFolder {
   std::filesystem::path status_file() const { return path_ / "status.json"; }
   std::filesystem::path lock_file() const { return path_ / "lock"; }
   std::filesystem::path console_log() const { return path_ / "console.log"; }
+  std::filesystem::path event_log() const { return path_ / "events.jsonl"; }
+  std::filesystem::path suspended() const { return path_ / "suspended"; }
+  /// True when suspended/ holds a whole machine.
+  bool is_suspended() const;
 
   bool exists() const;
   /// Throws as decode_record(), and NOT_FOUND.

@@ -176,6 +176,22 @@ void TemplateStore::discard(const TemplateShape& shape, const Template& used) co
   }
 }
 
+std::vector<std::filesystem::path> TemplateStore::all() const {
+  std::vector<std::filesystem::path> folders;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
+    if (entry.is_directory(error) && !entry.path().filename().string().starts_with('.'))
+      folders.push_back(entry.path());
+  }
+  return folders;
+}
+
+void TemplateStore::remove(const std::filesystem::path& folder) const {
+  auto lock = FileLock::try_acquire(folder_ / (folder.filename().string() + ".lock"));
+  if (!lock) throw Error(ErrorCode::conflict, "The template is in use", {.subject = folder});
+  remove_tree(folder);
+}
+
 void TemplateStore::sweep() const {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {

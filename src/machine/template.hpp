@@ -18,6 +18,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace holt::machine {
 
@@ -67,6 +68,11 @@ class TemplateStore {
   /// Takes away a template that did not start a machine, unless it has been replaced since or is being built
   /// anew. A failure is logged only: the next get() looks at what is there.
   void discard(const TemplateShape& shape, const Template& used) const;
+  /// Folders of all templates, whole ones and others.
+  std::vector<std::filesystem::path> all() const;
+  /// Deletes one. A machine that runs from it has the files open and goes on. Throws Error CONFLICT while it
+  /// is being built.
+  void remove(const std::filesystem::path& folder) const;
 
  private:
   /// Deletes what dead builders left, and templates that nobody has used for two weeks.

@@ -42,7 +42,15 @@ std::string_view isolation_of(Accelerator accelerator) {
 }
 
 std::string_view to_string(BootKind kind) {
-  return kind == BootKind::restore ? "restore" : "cold";
+  switch (kind) {
+    case BootKind::restore:
+      return "restore";
+    case BootKind::cold:
+      return "cold";
+    case BootKind::resume:
+      return "resume";
+  }
+  return "cold";
 }
 
 std::string_view to_string(NetworkMode mode) {

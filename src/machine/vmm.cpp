@@ -22,9 +22,13 @@ void enlarge_buffers(int fd) {
   ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }
 
-void ignore_shared_memory(QmpClient& qmp, Deadline deadline) {
-  Json capability{{"capability", "x-ignore-shared"}, {"state", true}};
+void set_ignore_shared(QmpClient& qmp, bool ignore, Deadline deadline) {
+  Json capability{{"capability", "x-ignore-shared"}, {"state", ignore}};
   qmp.execute("migrate-set-capabilities", {{"capabilities", Json::array({capability})}}, deadline);
+}
+
+void ignore_shared_memory(QmpClient& qmp, Deadline deadline) {
+  set_ignore_shared(qmp, true, deadline);
 }
 
 [[noreturn]] void throw_timeout(const char* what) {
@@ -59,21 +63,50 @@ Vmm Vmm::start(const QemuCommand& command) {
 }
 
 void Vmm::load_state(int state_fd, std::uint64_t disk_bytes, Deadline deadline) {
+  load_stopped(state_fd, disk_bytes, deadline);
+  cont(deadline);
+}
+
+void Vmm::load_stopped(int state_fd, std::uint64_t disk_bytes, Deadline deadline) {
   qmp_.greet(deadline);
   ignore_shared_memory(qmp_, deadline);
   qmp_.give_fd("state", state_fd, deadline);
   qmp_.execute("migrate-incoming", {{"uri", "fd:state"}}, deadline);
+  await_loaded(deadline);
+  // Before the guest runs: it learns the size from the interrupt that this raises.
+  if (disk_bytes > 0) resize_disk(disk_bytes, deadline);
+}
+
+void Vmm::await_loaded(Deadline deadline) {
   for (;;) {
     auto status = qmp_.execute("query-status", nullptr, deadline);
-    if (status.value("status", Json()) != Json("inmigrate")) break;
-    if (deadline.passed()) throw_timeout("load the template");
+    if (status.value("status", Json()) != Json("inmigrate")) return;
+    if (deadline.passed()) throw_timeout("load its state");
     std::this_thread::sleep_for(500us);
   }
-  // Before the guest runs: it learns the size from the interrupt that this raises.
-  if (disk_bytes > 0) {
-    qmp_.execute("block_resize", {{"node-name", "d0"}, {"size", disk_bytes}}, deadline);
-  }
+}
+
+void Vmm::resize_disk(std::uint64_t disk_bytes, Deadline deadline) {
+  qmp_.execute("block_resize", {{"node-name", "d0"}, {"size", disk_bytes}}, deadline);
+}
+
+void Vmm::cont(Deadline deadline) {
   qmp_.execute("cont", nullptr, deadline);
+}
+
+void Vmm::begin_receiving(int stream_fd, Deadline deadline) {
+  qmp_.greet(deadline);
+  qmp_.give_fd("stream", stream_fd, deadline);
+  qmp_.execute("migrate-incoming", {{"uri", "fd:stream"}}, deadline);
+}
+
+void Vmm::send_whole_state(int stream_fd, Deadline deadline) {
+  set_ignore_shared(qmp_, false, deadline);
+  // Its default of 128 MiB/s is for networks.
+  qmp_.execute("migrate-set-parameters", {{"max-bandwidth", std::int64_t{1} << 40}}, deadline);
+  qmp_.give_fd("stream", stream_fd, deadline);
+  qmp_.execute("migrate", {{"uri", "fd:stream"}}, deadline);
+  await_migrated(deadline);
 }
 
 void Vmm::save_state(int state_fd, Deadline deadline) {
@@ -83,6 +116,10 @@ void Vmm::save_state(int state_fd, Deadline deadline) {
   ignore_shared_memory(qmp_, deadline);
   qmp_.give_fd("state", state_fd, deadline);
   qmp_.execute("migrate", {{"uri", "fd:state"}}, deadline);
+  await_migrated(deadline);
+}
+
+void Vmm::await_migrated(Deadline deadline) {
   for (;;) {
     auto status = qmp_.execute("query-migrate", nullptr, deadline).value("status", Json());
     if (status == Json("completed")) return;

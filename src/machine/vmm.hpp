@@ -27,6 +27,17 @@ class Vmm {
   void load_state(int state_fd, std::uint64_t disk_bytes, Deadline deadline);
   /// Stops the guest and writes its device state to `state_fd`; RAM stays in the template's memory file.
   void save_state(int state_fd, Deadline deadline);
+  /// Sends all of a stopped guest's state, RAM too, into `stream_fd`.
+  void send_whole_state(int stream_fd, Deadline deadline);
+  /// Takes what another QEMU sends by send_whole_state(); begins at once and returns. await_loaded() waits.
+  void begin_receiving(int stream_fd, Deadline deadline);
+  void await_loaded(Deadline deadline);
+  /// Loads a state like load_state() and leaves the guest stopped.
+  void load_stopped(int state_fd, std::uint64_t disk_bytes, Deadline deadline);
+  /// Gives the guest's disk a size, bytes; it is told at once.
+  void resize_disk(std::uint64_t disk_bytes, Deadline deadline);
+  /// Lets the guest go on.
+  void cont(Deadline deadline);
   /// Asks QEMU to end and waits; SIGKILL when it does not within `grace`. Returns how it ended, nothing when
   /// even that did not help in `grace`.
   std::optional<ExitStatus> quit(Duration grace);
@@ -37,6 +48,8 @@ class Vmm {
         qmp_(std::move(qmp)),
         agent_(std::move(agent)),
         console_(std::move(console)) {}
+
+  void await_migrated(Deadline deadline);
 
   Process process_;
   QmpClient qmp_;

@@ -3,6 +3,8 @@
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <utility>
@@ -63,6 +65,28 @@ void FrameSocket::close() {
 void FrameSocket::close_when_sent() {
   closing_ = true;
   if (outgoing_.empty()) close();
+}
+
+bool FrameSocket::drain() {
+  for (;;) {
+    if (closed()) return true;
+    auto room = parser_.space();
+    ssize_t n = ::recv(fd(), room.data(), room.size(), MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return false;
+    if (n <= 0) return true;
+    auto fed = parser_.commit(static_cast<std::size_t>(n));
+    deliver();
+    if (!fed) {
+      finish(fed.error());
+      return true;
+    }
+  }
+}
+
+std::size_t FrameSocket::untaken() {
+  int bytes = 0;
+  return ::ioctl(fd(), SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 void FrameSocket::wait_readable() {

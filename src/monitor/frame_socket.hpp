@@ -42,6 +42,12 @@ class FrameSocket : public std::enable_shared_from_this<FrameSocket> {
   /// Sends what waits, then closes.
   void close_when_sent();
   bool closed() const { return !descriptor_.is_open(); }
+  /// Reads and delivers at once what has arrived. True when the peer has ended the connection.
+  bool drain();
+  /// Bytes that the peer has not taken from the socket yet.
+  std::size_t untaken();
+  const protocol::FrameParser& parser() const { return parser_; }
+  const protocol::FrameWriter& writer() const { return writer_; }
   int fd() { return descriptor_.native_handle(); }
 
  private:

@@ -3,11 +3,14 @@
 
 #include "holt/base/error.hpp"
 #include "holt/base/log.hpp"
+#include "machine/console.hpp"
+#include "machine/event_log.hpp"
 #include "machine/host_facts.hpp"
 #include "monitor/listener.hpp"
 #include "monitor/monitor.hpp"
 #include "monitor/owner_watch.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -50,7 +53,9 @@ MachineStatus starting_status(const Launch& launch) {
   return {.state = MachineState::starting,
           .monitor = identify_process(::getpid()),
           .host_boot_id = host_boot_id(),
-          .accelerator = launch.shape.accelerator};
+          .accelerator = launch.shape.accelerator,
+          .cpus = launch.shape.cpus,
+          .memory_mb = launch.shape.memory_mb};
 }
 
 MachineStatus ended_status(MachineStatus status, const monitor::Ending& ending) {
@@ -73,12 +78,14 @@ StartReport report_of(const Error& e, const MachineFolder& folder) {
 /// Brings the machine up; its status and its socket are there then.
 monitor::StartedMachine start(const Launch& launch, const MachineRecord& record, const MachineFolder& folder,
                               MachineStatus& status, const Fd& control) {
-  monitor::OwnerWatch watch(launch.ownership == Ownership::owned ? control.get() : -1);
-  return monitor::start_machine(launch, record, folder, [&](pid_t vmm) {
+  monitor::OwnerWatch watch(launch.ownership != Ownership::independent ? control.get() : -1);
+  auto on_vmm = [&](pid_t vmm) {
     watch.kill_at_end(vmm);
     status.vmm = identify_process(vmm);
     folder.write_status(status);
-  });
+  };
+  return launch.kind == LaunchKind::resume ? monitor::resume_machine(launch, record, folder, on_vmm)
+                                           : monitor::start_machine(launch, record, folder, on_vmm);
 }
 
 /// From start to end of the machine. Returns when QEMU is dead.
@@ -94,7 +101,13 @@ monitor::Ending live(const Launch& launch, const MachineRecord& record, const Ma
     status.boot_time = started->boot_time;
     listener = monitor::listen_in(folder);
     folder.write_status(status);
+    EventLog(folder.event_log())
+        .append({.kind = launch.kind == LaunchKind::resume ? "resumed" : "started",
+                 .message =
+                     fmt::format("It runs ({}, {} ms)", to_string(started->boot_kind),
+                                 std::chrono::ceil<std::chrono::milliseconds>(started->boot_time).count())});
   } catch (const Error& e) {
+    EventLog(folder.event_log()).append({.kind = "start-failed", .message = e.what(), .code = e.code()});
     report(control.get(), report_of(e, folder));
     // Ends with a VMM that may be running: its object kills it.
     return {MachineState::failed, MachineFailure{.code = e.code(), .message = e.what(), .at = wall_now()}};

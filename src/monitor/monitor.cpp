@@ -1,11 +1,13 @@
 #include "monitor/monitor.hpp"
 
 #include "holt/base/log.hpp"
+#include "machine/console.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <utility>
 
@@ -28,6 +30,8 @@ constexpr auto k_kill_deadline = 5s;
 // Clients get this long to take their last frames.
 constexpr auto k_flush_deadline = 500ms;
 constexpr auto k_owned_grace = 1s;
+// The owner has ended: nobody waits, and nothing of its machine may be lost.
+constexpr auto k_orphan_grace = 2s;
 constexpr auto k_space_retry = 1s;
 
 bool is_ours(int socket) {
@@ -35,6 +39,21 @@ bool is_ours(int socket) {
   socklen_t size = sizeof peer;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
   return peer.uid == ::geteuid() || peer.uid == 0;
+}
+
+/// A descriptor of exactly that process; nothing when it is gone or cannot be watched.
+std::optional<Fd> open_process(const std::optional<ProcessIdentity>& process) {
+  if (!process) return std::nullopt;
+  Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, process->pid, 0)));
+  if (!fd || !is_alive(*process)) return std::nullopt;
+  return fd;
+}
+
+/// What the guest's kernel said last, when it panicked.
+std::string panic_line(const std::filesystem::path& console_log) {
+  auto lines = last_lines_of(console_log);
+  auto at = lines.rfind("Kernel panic");
+  return at == std::string::npos ? std::string() : lines.substr(at, lines.find_first_of("\r\n", at) - at);
 }
 
 Error stopped_error(const std::string& name) {
@@ -52,17 +71,26 @@ Monitor::Monitor(StartedMachine started, Launch launch, MachineRecord record, Ma
       status_(std::move(status)),
       listener_(loop_, listener.release()),
       control_(loop_),
+      owner_(loop_),
       vmm_watch_(loop_, duplicate(started_.vmm.process().pidfd()).release()),
       qmp_watch_(loop_, duplicate(started_.vmm.qmp().fd()).release()),
       signals_(loop_, SIGTERM, SIGINT, SIGHUP),
       idle_timer_(loop_),
       space_timer_(loop_),
-      stop_timer_(loop_) {
-  if (control && launch_.ownership == Ownership::owned) control_.assign(control.release());
+      stop_timer_(loop_),
+      quiet_timer_(loop_),
+      clock_(loop_, [this] { set_guest_clock({}); }),
+      events_(folder_.event_log()) {
+  if (control && launch_.ownership != Ownership::independent) {
+    control_.assign(control.release());
+    if (auto process = open_process(launch_.owner)) owner_.assign(process->release());
+  }
   relay_ = std::make_unique<Relay>(
-      loop_, std::move(started_.link).release(), started_.generation,
+      loop_, std::move(started_.link).release(), started_.channel,
       RelayEvents{
           .on_stop = [this](std::uint32_t grace_ms, StopAnswer answer) { stop(grace_ms, std::move(answer)); },
+          .on_own_request = [this](const Request& request,
+                                   Answer answer) { take_request(request, std::move(answer)); },
           .on_guest_gone =
               [this](const Error& reason) {
                 // The VMM's own end tells more than the end of its socket: it gets a moment to be noticed.
@@ -73,7 +101,7 @@ Monitor::Monitor(StartedMachine started, Launch launch, MachineRecord record, Ma
                   if (!error && !ending_) fail(reason);
                 });
               },
-          .on_clients_changed = [this] { last_active_ = std::chrono::steady_clock::now(); }});
+          .on_clients_changed = [this] { last_client_ = last_active_ = std::chrono::steady_clock::now(); }});
 }
 
 Ending Monitor::run() {
@@ -82,7 +110,8 @@ Ending Monitor::run() {
   watch_owner();
   watch_signals();
   watch_qmp();
-  if (record_.config.idle_stop) check_idle();
+  clock_.start();
+  if (record_.config.idle_stop || record_.config.idle_suspend) check_idle();
   loop_.run();
   // Clients read their last frames while nothing else can happen any more.
   loop_.restart();
@@ -120,8 +149,20 @@ void Monitor::watch_owner() {
     char byte = 0;
     ssize_t n = ::recv(control_.native_handle(), &byte, 1, MSG_DONTWAIT);
     if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return watch_owner();
-    kill_vmm();
+    owner_ended();
   });
+  if (!owner_.is_open()) return;
+  // A child of the owner may hold the socket open behind its end.
+  owner_.async_wait(owner_.wait_read, [this](const boost::system::error_code& error) {
+    if (!error) owner_ended();
+  });
+}
+
+void Monitor::owner_ended() {
+  if (stopping_) return;
+  if (launch_.ownership == Ownership::killed) return kill_vmm();
+  note("owner-ended", "The program that started it has ended; it stops");
+  stop(static_cast<std::uint32_t>(std::chrono::milliseconds(k_orphan_grace).count()), {});
 }
 
 void Monitor::watch_signals() {
@@ -154,7 +195,8 @@ void Monitor::take_events() {
     if (event->name == "SHUTDOWN") shutdown_reason_ = text_of(event->data, "reason");
     if (event->name == "BLOCK_IO_ERROR" && text_of(event->data, "action") == "stop") wait_for_space();
     if (event->name == "RESUME") out_of_space_ = false;
-    if (event->name == "RESUME" && status_.state == MachineState::paused) {
+    if (event->name == "RESUME" && status_.state == MachineState::paused && !held_) {
+      note("space", "The host's disk has space again; it goes on");
       status_.state = MachineState::running;
       status_.failure.reset();
       write_status();
@@ -172,6 +214,7 @@ void Monitor::wait_for_space() {
                        .message = "The host's disk is full; the machine goes on when there is space",
                        .at = wall_now()};
     write_status();
+    note("disk-full", status_.failure->message, status_.failure->code);
   }
   space_timer_.expires_after(k_space_retry);
   space_timer_.async_wait([this](const boost::system::error_code& error) {
@@ -199,20 +242,48 @@ void Monitor::write_status() {
 }
 
 void Monitor::check_idle() {
-  auto limit = record_.config.idle_stop.value_or(Duration::max());
+  auto limit = std::min(record_.config.idle_stop.value_or(Duration::max()),
+                        record_.config.idle_suspend.value_or(Duration::max()));
   // Ten looks within the limit, so that it is kept to a tenth.
   auto step = std::clamp<Duration>(limit / 10, 100ms, 30s);
   idle_timer_.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(step));
-  idle_timer_.async_wait([this, limit](const boost::system::error_code& error) {
+  idle_timer_.async_wait([this](const boost::system::error_code& error) {
     if (error || stopping_) return;
-    // One that waits for space cannot say what it is at, and would lose what it has not written.
-    if (relay_->clients() > 0 || out_of_space_) last_active_ = std::chrono::steady_clock::now();
-    ask_status();
-    if (std::chrono::steady_clock::now() - last_active_ >= limit) {
-      logger("monitor")->info("{} is idle and stops", record_.config.name);
+    // One that waits for space cannot say what it is at, and would lose what it has not written; one that a
+    // client paused waits for its resume.
+    if (relay_->clients() > 0 || out_of_space_ || held_ || suspending_) {
+      last_client_ = last_active_ = std::chrono::steady_clock::now();
+    }
+    if (record_.config.idle_stop) ask_status();
+    if (is_idle(record_.config.idle_stop, last_active_)) {
+      note("idle", "It was idle and stops");
       return stop(2000, {});
     }
+    if (is_idle(record_.config.idle_suspend, last_client_)) {
+      note("idle", "It was idle and is suspended");
+      last_client_ = std::chrono::steady_clock::now();
+      suspend({});
+    }
     check_idle();
+  });
+}
+
+bool Monitor::is_idle(std::optional<Duration> limit, std::chrono::steady_clock::time_point since) const {
+  return limit && std::chrono::steady_clock::now() - since >= *limit;
+}
+
+void Monitor::note(const char* kind, const std::string& message, std::optional<ErrorCode> code) {
+  logger("monitor")->info("{}: {}", record_.config.name, message);
+  events_.append({.kind = kind, .message = message, .code = code});
+}
+
+void Monitor::set_guest_clock(std::function<void()> then) {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  ClockRequest request{.wall_clock_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()};
+  if (held_ || out_of_space_ || stopping_ || suspending_) return then ? then() : void();
+  relay_->ask(request, [then = std::move(then)](const std::expected<std::string, Error>& answer) {
+    if (!answer) logger("monitor")->debug("the clock was not set: {}", answer.error().what());
+    if (then) then();
   });
 }
 
@@ -228,7 +299,10 @@ void Monitor::ask_status() {
 
 void Monitor::stop(std::uint32_t grace_ms, StopAnswer answer) {
   if (answer) stop_answers_.push_back(std::move(answer));
-  if (std::exchange(stopping_, true)) return;
+  // Its memory is written and its VMM about to end: whoever asks finds it suspended then.
+  if (suspension_ || std::exchange(stopping_, true)) return;
+  if (suspending_) give_up_suspension(stopped_error(record_.config.name));
+  clock_.stop();
   status_.state = MachineState::stopping;
   write_status();
   relay_->refuse_requests(Error(ErrorCode::invalid_state,
@@ -242,7 +316,7 @@ void Monitor::stop(std::uint32_t grace_ms, StopAnswer answer) {
     note_shutdown(reply);
     quit_vmm();
   });
-  if (out_of_space_) go_on();
+  if (out_of_space_ || std::exchange(held_, false)) go_on();
   stop_timer_.expires_after(std::chrono::milliseconds(grace_ms) + k_shutdown_margin);
   stop_timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) kill_vmm();
@@ -296,7 +370,10 @@ void Monitor::fail(const Error& reason) {
 void Monitor::vmm_ended() {
   auto status = started_.vmm.process().wait(Deadline::after(k_kill_deadline)).value_or(ExitStatus{});
   Ending ending;
-  if (failure_) {
+  if (suspension_) {
+    keep_late_words();
+    ending.state = MachineState::suspended;
+  } else if (failure_) {
     ending = {MachineState::failed,
               MachineFailure{.code = failure_->code(), .message = failure_->what(), .at = wall_now()}};
   } else if (!stopping_) {
@@ -310,6 +387,7 @@ void Monitor::vmm_ended() {
                       : shutdown_reason_
                           ? fmt::format("the guest ended itself ({})", *shutdown_reason_)
                           : fmt::format("QEMU ended with code {}", status.exit_code.value_or(0));
+    if (auto panic = panic_line(folder_.console_log()); !panic.empty()) how += ": " + panic;
     ending = {MachineState::failed, MachineFailure{.code = ErrorCode::guest_lost,
                                                    .message = fmt::format("{}: {}", record_.config.name, how),
                                                    .at = wall_now(),
@@ -322,6 +400,18 @@ void Monitor::vmm_ended() {
   finish(std::move(ending));
 }
 
+void Monitor::note_end() {
+  switch (ending_->state) {
+    case MachineState::suspended:
+      return note("suspended", "Its memory is in files and its VMM has ended");
+    case MachineState::failed:
+      return note("failed", ending_->failure->message, ending_->failure->code);
+    default:
+      if (ending_->failure) return note("stopped", ending_->failure->message, ending_->failure->code);
+      return note("stopped", "Its disk is written out and its VMM has ended");
+  }
+}
+
 void Monitor::finish(Ending ending) {
   ending_ = std::move(ending);
   std::optional<Error> failure;
@@ -329,8 +419,19 @@ void Monitor::finish(Ending ending) {
     failure.emplace(ending_->failure->code, ending_->failure->message,
                     ErrorDetails{.subject = record_.config.name});
   }
+  note_end();
+  bool suspended = ending_->state == MachineState::suspended;
+  if (suspended) {
+    for (auto& answer : std::exchange(suspend_answers_, {})) answer(encode(Done{}));
+    failure.emplace(ErrorCode::invalid_state,
+                    fmt::format("The machine {} was suspended", record_.config.name),
+                    ErrorDetails{.subject = record_.config.name, .retryable = true});
+  }
   for (auto& answer : std::exchange(stop_answers_, {})) answer(failure);
-  relay_->end_streams(failure.value_or(stopped_error(record_.config.name)));
+  for (auto& answer : std::exchange(suspend_answers_, {})) {
+    answer(std::unexpected(failure.value_or(stopped_error(record_.config.name))));
+  }
+  relay_->end_streams(failure && !suspended ? *failure : stopped_error(record_.config.name));
   loop_.stop();
 }
 

@@ -2,6 +2,7 @@
 
 #include "holt/base/log.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -31,19 +32,37 @@ Failure failure_of(const Error& error) {
 /// Requests that belong to the monitor alone.
 bool is_reserved(const Request& request) {
   return std::holds_alternative<IdentityRequest>(request) || std::holds_alternative<ClockRequest>(request) ||
+         std::holds_alternative<RenewRequest>(request) || std::holds_alternative<GrowRequest>(request) ||
          (std::holds_alternative<SyncRequest>(request) &&
           std::get<SyncRequest>(request).freeze != Freeze::no);
 }
 
+/// Requests that the monitor answers.
+bool is_for_monitor(const Request& request) {
+  return std::holds_alternative<LifeRequest>(request) || std::holds_alternative<StatsRequest>(request) ||
+         std::holds_alternative<ResizeDiskRequest>(request);
+}
+
 }  // namespace
 
-Relay::Relay(boost::asio::io_context& loop, machine::GuestLink::Parts guest, std::string generation,
+Relay::Relay(boost::asio::io_context& loop, machine::GuestLink::Parts guest, RelayState state,
              RelayEvents events)
     : loop_(loop),
       guest_(std::make_shared<FrameSocket>(loop, std::move(guest.fd), std::move(guest.parser), guest.writer)),
-      generation_(std::move(generation)),
+      generation_(std::move(state.generation)),
       events_(std::move(events)),
       next_guest_stream_(guest.next_stream) {
+  for (const auto& key : state.keys) is_new_key(key);
+  for (const auto& stream : state.streams) {
+    auto& route = routes_[stream.number];
+    route.started = stream.started;
+    route.from_guest = ReceiveWindow(stream.window);
+    abandon(stream.number, route);
+  }
+  boost::asio::post(loop_, [this, alive = std::weak_ptr(guest_), early = std::move(guest.early)]() mutable {
+    if (alive.expired()) return;
+    for (auto& frame : early) on_guest_frame(std::move(frame));
+  });
   guest_->start([this](Frame frame) { on_guest_frame(std::move(frame)); },
                 [this](std::optional<ProtocolError> broken) {
                   if (broken) return break_guest(broken->text());
@@ -100,6 +119,35 @@ void Relay::interrupt_streams(const Error& reason) {
     }
     client.streams.clear();
   }
+}
+
+void Relay::abandon_streams(const Error& reason) {
+  interrupt_streams(reason);
+  for (auto& [stream, route] : routes_) {
+    if (!route.answer && !route.abandoned) abandon(stream, route);
+  }
+}
+
+void Relay::abandon(std::uint32_t guest_stream, Route& route) {
+  route.abandoned = true;
+  // What the client had still to give back: without it the command would wait for ever.
+  auto missing = k_initial_window - std::min(k_initial_window, route.from_guest.outstanding());
+  if (missing == 0 || !route.from_guest.grant(missing)) return;
+  guest_->send({.type = FrameType::credit, .stream = guest_stream}, encode_credit(missing));
+}
+
+RelayState Relay::state() const {
+  RelayState state{.generation = generation_,
+                   .next_stream = next_guest_stream_,
+                   .next_sequence = guest_->writer().next_sequence(),
+                   .expected_sequence = guest_->parser().expected_sequence(),
+                   .unparsed = guest_->parser().unparsed()};
+  for (const auto& [stream, route] : routes_) {
+    state.streams.push_back(
+        {.number = stream, .started = route.started, .window = route.from_guest.outstanding()});
+  }
+  state.keys.assign(key_order_.begin(), key_order_.end());
+  return state;
 }
 
 void Relay::end_streams(const Error& reason) {
@@ -162,7 +210,6 @@ void Relay::on_request(std::uint64_t id, Client& client, Frame frame) {
   client.highest_stream = stream;
   auto request = decode_request(frame.payload);
   if (!request) return drop_client(id);
-  if (refusal_) return refuse(client, stream, *refusal_);
   if (auto* shutdown = std::get_if<ShutdownRequest>(&*request)) {
     return events_.on_stop(shutdown->grace_ms, [this, id, stream](const std::optional<Error>& error) {
       auto found = clients_.find(id);
@@ -171,6 +218,16 @@ void Relay::on_request(std::uint64_t id, Client& client, Frame frame) {
       found->second.socket->send({.type = FrameType::reply, .stream = stream}, encode(Done{}));
     });
   }
+  if (is_for_monitor(*request)) {
+    return events_.on_own_request(
+        *request, [this, id, stream](const std::expected<std::string, Error>& answer) {
+          auto found = clients_.find(id);
+          if (found == clients_.end()) return;
+          if (!answer) return refuse(found->second, stream, answer.error());
+          found->second.socket->send({.type = FrameType::reply, .stream = stream}, *answer);
+        });
+  }
+  if (refusal_) return refuse(client, stream, *refusal_);
   if (is_reserved(*request)) {
     return refuse(client, stream, Error(ErrorCode::not_supported, "Only the machine's monitor may do that"));
   }
@@ -263,6 +320,11 @@ void Relay::on_stream_frame(std::uint32_t guest_stream, Route& route, Frame fram
     auto failure = decode<Failure>(frame.payload);
     return answer(
         std::unexpected(failure ? error_of(*failure) : machine::guest_protocol_error(failure.error())));
+  }
+  if (route.abandoned && costs_credit(type)) {
+    if (auto bytes = route.from_guest.release(frame.payload.size()); bytes > 0) {
+      guest_->send({.type = FrameType::credit, .stream = guest_stream}, encode_credit(bytes));
+    }
   }
   if (auto client = clients_.find(route.client); client != clients_.end()) {
     frame.header.stream = route.client_stream;

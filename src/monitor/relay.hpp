@@ -9,6 +9,7 @@
 #include "holt/protocol/flow.hpp"
 #include "holt/protocol/messages.hpp"
 #include "machine/guest_link.hpp"
+#include "machine/suspension.hpp"
 #include "monitor/frame_socket.hpp"
 
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <boost/asio/io_context.hpp>
 
@@ -28,8 +30,16 @@ namespace holt::monitor {
 /// A client's wish that its machine stop. Called with how that went; answers the client.
 using StopAnswer = std::function<void(std::optional<Error>)>;
 
+/// Answers a request with a reply's payload or the failure. Called once.
+using Answer = std::function<void(std::expected<std::string, Error>)>;
+
+/// What of the channel lives on through a suspension: streams that the guest has open, numbers of frames.
+using RelayState = machine::SuspendedChannel;
+
 struct RelayEvents {
   std::function<void(std::uint32_t grace_ms, StopAnswer answer)> on_stop = {};
+  /// A request to the monitor itself: LifeRequest, StatsRequest, ResizeDiskRequest.
+  std::function<void(const protocol::Request&, Answer)> on_own_request = {};
   /// Once: the channel ended (GUEST_LOST) or the guest broke the protocol (GUEST_PROTOCOL).
   std::function<void(const Error&)> on_guest_gone = {};
   std::function<void()> on_clients_changed = {};
@@ -38,19 +48,20 @@ struct RelayEvents {
 /// Belongs to the event loop's thread.
 class Relay {
  public:
-  Relay(boost::asio::io_context& loop, machine::GuestLink::Parts guest, std::string generation,
-        RelayEvents events);
+  /// `state`: of a guest that was resumed; its streams belong to no client any more.
+  Relay(boost::asio::io_context& loop, machine::GuestLink::Parts guest, RelayState state, RelayEvents events);
   ~Relay();
 
   void add_client(Fd socket);
   std::size_t clients() const { return clients_.size(); }
 
-  /// A request of the monitor's own. `answer` is called once, with the reply's payload or the failure.
-  using Answer = std::function<void(std::expected<std::string, Error>)>;
+  /// A request of the monitor's own.
   void ask(const protocol::Request& request, Answer answer);
 
-  /// From now on requests of clients are refused with this error; running ones go on.
+  /// From now on requests of clients are refused with this error; running ones go on. Requests to the monitor
+  /// are taken all the same.
   void refuse_requests(const Error& reason);
+  void accept_requests() { refusal_.reset(); }
   /// Ends the streams of all clients with this failure; what the guest still says on them is dropped. Tells
   /// the guest to give their file operations up; commands get the grace of a shutdown.
   void interrupt_streams(const Error& reason);
@@ -58,6 +69,15 @@ class Relay {
   void end_streams(const Error& reason);
   /// Bytes that clients have still to take.
   std::size_t waiting() const;
+
+  /// Ends what clients have open like interrupt_streams(), but lets commands of the guest go on: what they
+  /// write from now on is taken and dropped.
+  void abandon_streams(const Error& reason);
+  /// Bytes on their way to the guest.
+  std::size_t untaken() { return guest_->waiting() + guest_->untaken(); }
+  /// Takes what the guest has sent. True when its end of the channel is closed.
+  bool drain_guest() { return guest_->drain(); }
+  RelayState state() const;
 
  private:
   struct Client {
@@ -72,6 +92,7 @@ class Relay {
     std::uint32_t client_stream = 0;
     bool started = false;
     bool is_command = false;
+    bool abandoned = false;  ///< the guest goes on with it, and nobody wants what it says
     protocol::ReceiveWindow from_guest;
     protocol::ReceiveWindow from_client;
     Answer answer = {};
@@ -88,6 +109,7 @@ class Relay {
   void on_stream_frame(std::uint32_t guest_stream, Route& route, protocol::Frame frame);
   /// Counts one more grant for this client; false when it has left too many untaken.
   bool has_room_for_grant(std::uint64_t id);
+  void abandon(std::uint32_t guest_stream, Route& route);
   void finish_route(std::uint32_t guest_stream);
   void guest_gone(const Error& reason);
   void break_guest(const std::string& rule);

@@ -24,6 +24,7 @@ using namespace std::chrono_literals;
 constexpr auto k_restore_deadline = 5s;
 constexpr auto k_cold_deadline = 15s;
 constexpr auto k_all_deadline = 30s;
+constexpr auto k_resume_deadline = 14s;
 
 std::vector<protocol::Variable> environment_of(const MachineRecord& record,
                                                const std::map<std::string, std::string>& env) {
@@ -38,15 +39,19 @@ std::vector<protocol::Variable> environment_of(const MachineRecord& record,
   return out;
 }
 
+std::int64_t wall_clock_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 // Emulation is no boundary in any case; there a fixed layout saves the translation of each program anew.
 protocol::IdentityRequest identity_of(const MachineRecord& record,
                                       const std::map<std::string, std::string>& env,
                                       Accelerator accelerator) {
   return {.generation = random_hex(32),
           .entropy = random_bytes(64),
-          .wall_clock_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                               std::chrono::system_clock::now().time_since_epoch())
-                               .count(),
+          .wall_clock_ns = wall_clock_ns(),
           .hostname = host_name_of(record.config.name),
           .machine_id = record.machine_id,
           .root_size = record.disk_bytes,
@@ -82,11 +87,66 @@ class Attempt {
   StartedMachine boot(Deadline deadline) const {
     return run(base_command(), BootKind::cold, deadline, [&](Vmm& vmm, GuestLink& link) {
       vmm.qmp().greet(deadline);
+      // The disk may have been given a new size since its file was made.
+      vmm.resize_disk(record_.disk_bytes, deadline);
       link.await_hello(deadline);
     });
   }
 
+  StartedMachine resume(const Suspension& suspension, Deadline deadline) const {
+    auto begin = std::chrono::steady_clock::now();
+    Template files{folder_.suspended()};
+    auto command = base_command();
+    command.memory = {.kind = GuestMemory::Kind::template_reader, .file = files.memory()};
+    command.kernel = files.kernel();
+    command.initramfs = files.initramfs();
+    command.start = QemuCommand::Start::wait_for_state;
+    auto vmm = Vmm::start(command);
+    on_vmm_(vmm.process().pid());
+    auto console = std::make_unique<ConsoleReader>(std::move(vmm.console()), folder_.console_log());
+    try {
+      Fd state(::open(files.state().c_str(), O_RDONLY | O_CLOEXEC));
+      if (!state) throw system_error(errno, "open the machine's state", files.state());
+      vmm.load_stopped(state.get(), record_.disk_bytes, deadline);
+      auto link = link_to(suspension.channel, std::move(vmm.agent()));
+      protocol::RenewRequest renew{
+          .generation = random_hex(32), .entropy = random_bytes(64), .wall_clock_ns = wall_clock_ns()};
+      auto stream = link.send_request(renew, deadline);
+      // Once the guest runs its disk changes, and the memory in the files fits it no longer.
+      end_suspension(folder_);
+      vmm.cont(deadline);
+      auto reply = protocol::decode<protocol::RenewReply>(link.await_reply_among_others(stream, deadline));
+      if (!reply) throw guest_protocol_error(reply.error());
+      if (reply->generation != renew.generation) {
+        throw Error(ErrorCode::guest_protocol, "The guest program acknowledged another resume");
+      }
+      delete_suspended_files(folder_);
+      auto channel = suspension.channel;
+      channel.generation = renew.generation;
+      return {.vmm = std::move(vmm),
+              .link = std::move(link),
+              .console = std::move(console),
+              .boot_kind = BootKind::resume,
+              .boot_time = std::chrono::steady_clock::now() - begin,
+              .generation = renew.generation,
+              .channel = std::move(channel)};
+    } catch (...) {
+      vmm.process().signal(SIGKILL);
+      vmm.process().wait(Deadline::after(5s));
+      throw;
+    }
+  }
+
  private:
+  static GuestLink link_to(const SuspendedChannel& channel, Fd agent) {
+    protocol::FrameParser parser(protocol::Side::server);
+    parser.set_expected_sequence(channel.expected_sequence);
+    if (auto fed = parser.feed(channel.unparsed); !fed) throw guest_protocol_error(fed.error());
+    protocol::FrameWriter writer;
+    writer.set_next_sequence(channel.next_sequence);
+    return {std::move(agent), std::move(parser), writer, channel.next_stream};
+  }
+
   QemuCommand base_command() const {
     auto command = launch_.shape.command();
     bool keeps = record_.config.lifetime == Lifetime::persistent;
@@ -129,7 +189,8 @@ class Attempt {
               .console = std::move(console),
               .boot_kind = kind,
               .boot_time = std::chrono::steady_clock::now() - begin,
-              .generation = identity.generation};
+              .generation = identity.generation,
+              .channel = {.generation = identity.generation}};
     } catch (...) {
       vmm.process().signal(SIGKILL);
       vmm.process().wait(Deadline::after(5s));
@@ -194,6 +255,23 @@ StartedMachine start_machine(const Launch& launch, const MachineRecord& record, 
               {.subject = record.config.name,
                .hint = "See the console log for the guest's last words, and holt doctor for the host.",
                .causes = failures});
+}
+
+StartedMachine resume_machine(const Launch& launch, const MachineRecord& record, const MachineFolder& folder,
+                              const std::function<void(pid_t)>& on_vmm) {
+  auto slot = take_start_slot(launch.machines.parent_path() / "start-slots");
+  auto suspension = read_suspension(folder);
+  check_suspension(folder, suspension);
+  Attempt attempt(launch, record, folder, on_vmm);
+  const auto all = Deadline::after(k_all_deadline);
+  for (int i = 0;; i++) {
+    try {
+      return attempt.resume(suspension, Deadline::after(k_resume_deadline).earlier(all));
+    } catch (const Error& e) {
+      logger("monitor")->warn("A resume of {} failed: {}", record.config.name, e.what());
+      if (i > 0 || !may_pass(e) || !folder.is_suspended()) throw;
+    }
+  }
 }
 
 }  // namespace holt::monitor

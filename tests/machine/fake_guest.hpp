@@ -62,21 +62,17 @@ class GuestVoice {
   protocol::FrameWriter writer_;
 };
 
-/// Relay, listening socket and guest, each on its thread.
-class FakeMachine {
+/// Relay and listening socket of a machine whose guest is anything that speaks on a socket.
+class RelayedMachine {
  public:
-  using OnFrame = std::function<void(GuestVoice&, const protocol::Frame&)>;
-
-  explicit FakeMachine(OnFrame on_frame) : folder_(dir_.path() / "fake") {
+  explicit RelayedMachine(machine::GuestLink::Parts guest) : folder_(dir_.path() / "fake") {
     make_private_directory(folder_.path());
     lock_.emplace(FileLock::acquire(folder_.lock_file(), Deadline::after(1s)));
     folder_.write_status({.state = MachineState::running, .host_boot_id = {}});
-    auto [ours, guests] = socket_pair();
-    guest_fd_ = std::move(guests);
     listener_ =
         std::make_unique<boost::asio::posix::stream_descriptor>(loop_, monitor::listen_in(folder_).release());
     relay_ = std::make_unique<monitor::Relay>(
-        loop_, machine::GuestLink(std::move(ours)).release(), "generation",
+        loop_, std::move(guest), monitor::RelayState{.generation = "generation"},
         monitor::RelayEvents{
             .on_stop = [](std::uint32_t, const monitor::StopAnswer& answer) { answer(std::nullopt); },
             .on_guest_gone =
@@ -89,12 +85,9 @@ class FakeMachine {
       auto work = boost::asio::make_work_guard(loop_);
       loop_.run();
     });
-    guest_thread_ = std::thread([this, on_frame = std::move(on_frame)] { serve(on_frame); });
   }
 
-  ~FakeMachine() {
-    ::shutdown(guest_fd_.get(), SHUT_RDWR);
-    guest_thread_.join();
+  ~RelayedMachine() {
     boost::asio::post(loop_, [this] {
       relay_.reset();
       listener_.reset();
@@ -102,8 +95,8 @@ class FakeMachine {
     });
     loop_thread_.join();
   }
-  FakeMachine(const FakeMachine&) = delete;
-  FakeMachine& operator=(const FakeMachine&) = delete;
+  RelayedMachine(const RelayedMachine&) = delete;
+  RelayedMachine& operator=(const RelayedMachine&) = delete;
 
   const machine::MachineFolder& folder() const { return folder_; }
   /// What the monitor does when the machine is to stop.
@@ -112,11 +105,6 @@ class FakeMachine {
   }
   /// Why the relay gave the guest up.
   std::optional<ErrorCode> gone() const { return gone_; }
-  /// Types of the frames that the guest got, in order.
-  std::vector<protocol::FrameType> seen() const {
-    std::lock_guard lock(mutex_);
-    return seen_;
-  }
 
  private:
   void accept() {
@@ -126,6 +114,46 @@ class FakeMachine {
       if (socket) relay_->add_client(std::move(socket));
       accept();
     });
+  }
+
+  TempDir dir_;
+  machine::MachineFolder folder_;
+  std::optional<FileLock> lock_;
+  boost::asio::io_context loop_;
+  std::unique_ptr<boost::asio::posix::stream_descriptor> listener_;
+  std::unique_ptr<monitor::Relay> relay_;
+  std::atomic<std::optional<ErrorCode>> gone_ = std::optional<ErrorCode>();
+  std::thread loop_thread_;
+};
+
+/// Relay, listening socket and guest, each on its thread.
+class FakeMachine {
+ public:
+  using OnFrame = std::function<void(GuestVoice&, const protocol::Frame&)>;
+
+  explicit FakeMachine(OnFrame on_frame) : FakeMachine(std::move(on_frame), socket_pair()) {}
+
+  ~FakeMachine() {
+    ::shutdown(guest_fd_.get(), SHUT_RDWR);
+    guest_thread_.join();
+  }
+  FakeMachine(const FakeMachine&) = delete;
+  FakeMachine& operator=(const FakeMachine&) = delete;
+
+  const machine::MachineFolder& folder() const { return relayed_.folder(); }
+  void interrupt(const Error& reason) { relayed_.interrupt(reason); }
+  std::optional<ErrorCode> gone() const { return relayed_.gone(); }
+  /// Types of the frames that the guest got, in order.
+  std::vector<protocol::FrameType> seen() const {
+    std::lock_guard lock(mutex_);
+    return seen_;
+  }
+
+ private:
+  FakeMachine(OnFrame on_frame, std::pair<Fd, Fd> sockets)
+      : guest_fd_(std::move(sockets.second)),
+        relayed_(machine::GuestLink(std::move(sockets.first)).release()) {
+    guest_thread_ = std::thread([this, on_frame = std::move(on_frame)] { serve(on_frame); });
   }
 
   void serve(const OnFrame& on_frame) {
@@ -146,17 +174,10 @@ class FakeMachine {
     }
   }
 
-  TempDir dir_;
-  machine::MachineFolder folder_;
-  std::optional<FileLock> lock_;
-  boost::asio::io_context loop_;
-  std::unique_ptr<boost::asio::posix::stream_descriptor> listener_;
-  std::unique_ptr<monitor::Relay> relay_;
   Fd guest_fd_;
-  std::atomic<std::optional<ErrorCode>> gone_ = std::optional<ErrorCode>();
+  RelayedMachine relayed_;
   mutable std::mutex mutex_;
   std::vector<protocol::FrameType> seen_;
-  std::thread loop_thread_;
   std::thread guest_thread_;
 };
 

@@ -27,6 +27,8 @@ struct MachineConfig {
   Lifetime lifetime = Lifetime::persistent;
   std::optional<Duration> idle_stop =
       std::nullopt;  ///< stop after so long without client and user process; null: never
+  /// Suspend after so long without a client, whatever runs inside; null: never.
+  std::optional<Duration> idle_suspend = std::nullopt;
 };
 
 /// Checks names, ranges and what this version supports. Throws Error INVALID_CONFIG or NOT_SUPPORTED.

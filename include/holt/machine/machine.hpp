@@ -221,6 +221,10 @@ class Machine {
   /// Asks the guest program for a sign of life. Default deadline 5 s.
   void ping(const CallOptions& options = {}) const;
 
+  /// In a forked child: gives up what this process would hold of a machine that ends with its owner, so that
+  /// the parent alone is the owner. The object is of no other use.
+  void abandon() noexcept;
+
  private:
   friend struct MachineAccess;
   struct Handle;

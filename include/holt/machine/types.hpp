@@ -38,7 +38,11 @@ std::string_view to_string(Accelerator accelerator);
 std::string_view isolation_of(Accelerator accelerator);
 
 /// How the present life of a machine began.
-enum class BootKind { restore, cold };
+enum class BootKind {
+  restore,  ///< from the template
+  cold,     ///< by its kernel
+  resume,   ///< from its own suspended memory
+};
 std::string_view to_string(BootKind kind);
 
 /// Size of a machine.
@@ -90,9 +94,9 @@ struct MachineInfo {
   std::optional<Duration> idle_suspend = std::nullopt;
   std::optional<Resources> next_resources = std::nullopt;  ///< from the next start on, where they differ
   std::uint64_t suspended_bytes = 0;                       ///< blocks of the memory of a suspended one
-  std::uint64_t disk_bytes = 0;    ///< blocks of the overlay on the host
-  std::uint64_t memory_bytes = 0;  ///< resident memory of the VMM
-  bool responsive = true;          ///< false: its monitor did not answer in time
+  std::uint64_t disk_bytes = 0;                            ///< blocks of the overlay on the host
+  std::uint64_t memory_bytes = 0;                          ///< resident memory of the VMM
+  bool responsive = true;                                  ///< false: its monitor did not answer in time
 };
 
 /// What a persistent machine does when the program that started it ends, however it ends.

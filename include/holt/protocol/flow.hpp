@@ -36,6 +36,10 @@ class SendCredit {
 /// What the peer may still send, and what it is to be given back.
 class ReceiveWindow {
  public:
+  ReceiveWindow() = default;
+  /// Of a stream that was open before: what the peer may still send on it.
+  explicit ReceiveWindow(std::uint32_t outstanding) : outstanding_(outstanding) {}
+
   /// A frame that costs credit arrived. Refuses an overdraft.
   std::expected<void, ProtocolError> receive(std::size_t payload);
   /// A received frame has been dealt with. Returns the credit to grant now: 0, or at least half a window, so

@@ -1,0 +1,142 @@
+#include "holt/machine/prune.hpp"
+
+#include "holt/base/error.hpp"
+#include "holt/base/log.hpp"
+#include "holt/image/store.hpp"
+#include "machine/info.hpp"
+#include "machine/lifecycle.hpp"
+#include "machine/template.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+
+namespace holt {
+
+using namespace machine;
+
+namespace {
+
+std::uint64_t blocks_below(const std::filesystem::path& path) {
+  std::uint64_t bytes = 0;
+  auto add = [&](const std::filesystem::path& file) {
+    struct stat info{};
+    if (::lstat(file.c_str(), &info) == 0) bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
+  };
+  add(path);
+  std::error_code error;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path, error)) add(entry.path());
+  return bytes;
+}
+
+/// One run of prune().
+class Pruning {
+ public:
+  Pruning(const PruneOptions& options, const HostConfig& host)
+      : options_(options), host_(host), folders_(host.directories) {}
+
+  PruneResult run() {
+    sweep_machines(folders_);
+    for (auto kind : options_.kinds) {
+      if (kind == PruneKind::machines) prune_machines();
+      if (kind == PruneKind::images) prune_images();
+      if (kind == PruneKind::templates) prune_templates();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  /// False in the future too: a clock that was set back makes nothing old.
+  bool is_old(const std::filesystem::path& file) const {
+    std::error_code error;
+    auto changed = std::filesystem::last_write_time(file, error);
+    return !error && std::filesystem::file_time_type::clock::now() - changed >= options_.older_than;
+  }
+
+  template <class Remove>
+  void take(PruneKind kind, const std::string& name, std::uint64_t bytes, Remove remove) {
+    if (options_.call.cancel) options_.call.cancel->throw_if_cancelled();
+    try {
+      if (options_.mode == PruneMode::remove) remove();
+      result_.items.push_back({.kind = kind, .name = name, .bytes = bytes});
+    } catch (const Error& e) {
+      if (e.code() == ErrorCode::not_found) return;  // somebody else was faster
+      result_.problems.push_back(fmt::format("{}: {}", name, e.what()));
+    }
+  }
+
+  void prune_machines() {
+    for (const auto& info : all_machine_infos(folders_)) {
+      bool ended = info.state == MachineState::created || info.state == MachineState::stopped ||
+                   info.state == MachineState::failed;
+      auto folder = folders_.of(info.name);
+      auto last_use = std::filesystem::exists(folder.status_file()) ? folder.status_file() : folder.path();
+      if (!ended || !is_old(last_use)) continue;
+      gone_.insert(info.name);
+      take(PruneKind::machines, info.name, blocks_below(folder.path()),
+           [&] { remove_machine(folders_, folder, {.mode = RemoveMode::stopped_only}); });
+    }
+  }
+
+  /// Whether a machine stands on it that stays.
+  bool is_needed(const image::Image& image) const {
+    return std::ranges::any_of(folders_.names(), [&](const std::string& name) {
+      if (options_.mode == PruneMode::report && gone_.contains(name)) return false;
+      try {
+        return folders_.of(name).read_record().image_digest == image.digest;
+      } catch (const Error& e) {
+        // Of a damaged record nobody knows on what it stands; one that has gone needs nothing.
+        return e.code() != ErrorCode::not_found;
+      }
+    });
+  }
+
+  void prune_images() {
+    image::Store store(host_.directories);
+    for (const auto& image : store.list()) {
+      if (is_needed(image) || !is_old(image.ext4.parent_path())) continue;
+      take(PruneKind::images, image.reference, image.size, [&] {
+        store.remove(image.reference,
+                     {.in_use = [this](const image::Image& asked) { return is_needed(asked); }});
+      });
+    }
+  }
+
+  void prune_templates() {
+    TemplateStore store(host_.directories.cache / "templates");
+    for (const auto& found : store.all()) {
+      if (!is_old(found / "template.json")) continue;
+      take(PruneKind::templates, found.filename().string(), blocks_below(found),
+           [&] { store.remove(found); });
+    }
+  }
+
+  const PruneOptions& options_;
+  const HostConfig& host_;
+  MachineFolders folders_;
+  std::set<std::string> gone_;
+  PruneResult result_;
+};
+
+}  // namespace
+
+std::string_view to_string(PruneKind kind) {
+  switch (kind) {
+    case PruneKind::machines:
+      return "machine";
+    case PruneKind::images:
+      return "image";
+    case PruneKind::templates:
+      return "template";
+  }
+  return "machine";
+}
+
+PruneResult prune(const PruneOptions& options, const HostConfig& host) {
+  return Pruning(options, host).run();
+}
+
+}  // namespace holt

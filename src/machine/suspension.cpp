@@ -1,0 +1,140 @@
+#include "machine/suspension.hpp"
+
+#include "holt/base/encoding.hpp"
+#include "holt/base/error.hpp"
+#include "holt/base/json.hpp"
+#include "holt/base/log.hpp"
+#include "machine/sparse_file.hpp"
+
+#include <cerrno>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace holt::machine {
+namespace {
+
+constexpr int k_version = 1;
+constexpr std::size_t k_limit = std::size_t{16} << 20;
+constexpr std::size_t k_state_limit = std::size_t{16} << 20;
+// Of more, the oldest are forgotten.
+constexpr std::size_t k_most_key_bytes = std::size_t{1} << 20;
+
+Json encode_channel(const SuspendedChannel& channel) {
+  Json streams = Json::array();
+  for (const auto& stream : channel.streams) {
+    streams.push_back({{"number", stream.number}, {"started", stream.started}, {"window", stream.window}});
+  }
+  Json keys = Json::array();
+  std::size_t bytes = 0;
+  for (auto key = channel.keys.rbegin(); key != channel.keys.rend(); ++key) {
+    bytes += key->size();
+    if (bytes > k_most_key_bytes) break;
+    keys.insert(keys.begin(), base64_encode(*key, Base64Alphabet::standard));
+  }
+  return {{"generation", channel.generation},
+          {"nextStream", channel.next_stream},
+          {"nextSequence", channel.next_sequence},
+          {"expectedSequence", channel.expected_sequence ? Json(*channel.expected_sequence) : Json()},
+          {"unparsed", base64_encode(channel.unparsed, Base64Alphabet::standard)},
+          {"streams", streams},
+          {"keys", keys}};
+}
+
+std::string bytes_of(const Json& text) {
+  auto bytes = base64_decode(text.get<std::string>());
+  if (!bytes) throw std::runtime_error("no base64");
+  return *bytes;
+}
+
+SuspendedChannel decode_channel(const Json& json) {
+  SuspendedChannel channel{.generation = json.at("generation").get<std::string>(),
+                           .next_stream = json.at("nextStream").get<std::uint32_t>(),
+                           .next_sequence = json.at("nextSequence").get<std::uint32_t>(),
+                           .unparsed = bytes_of(json.at("unparsed"))};
+  if (const auto& expected = json.at("expectedSequence"); !expected.is_null()) {
+    channel.expected_sequence = expected.get<std::uint32_t>();
+  }
+  for (const auto& stream : json.at("streams")) {
+    channel.streams.push_back({.number = stream.at("number").get<std::uint32_t>(),
+                               .started = stream.at("started").get<bool>(),
+                               .window = stream.at("window").get<std::uint32_t>()});
+  }
+  for (const auto& key : json.at("keys")) channel.keys.push_back(bytes_of(key));
+  return channel;
+}
+
+Error damaged(const MachineFolder& folder, const std::string& why) {
+  auto name = folder.path().filename().string();
+  return {ErrorCode::storage_error,
+          fmt::format("The memory of the suspended machine {} cannot be used: {}", name, why),
+          {.subject = name,
+           .hint = fmt::format("'holt stop --kill {}' gives it up; the disk stays, as after a power cut.",
+                               name)}};
+}
+
+}  // namespace
+
+void write_suspension(const MachineFolder& folder, const Suspension& suspension) {
+  Json json{{"version", k_version},
+            {"vmmVersion", suspension.vmm_version},
+            {"accelerator", to_string(suspension.accelerator)},
+            {"cpus", suspension.cpus},
+            {"memoryMb", suspension.memory_mb},
+            {"tscKhz", suspension.tsc_khz},
+            {"diskBytes", suspension.disk_bytes},
+            {"memory", suspension.memory_digest},
+            {"state", suspension.state_digest},
+            {"atUs", suspension.at.time_since_epoch().count()},
+            {"channel", encode_channel(suspension.channel)}};
+  write_file_atomically(folder.suspended() / k_suspension_name, dump_json(json));
+}
+
+Suspension read_suspension(const MachineFolder& folder) {
+  auto json = parse_json(read_file(folder.suspended() / k_suspension_name, k_limit));
+  try {
+    const Json& object = json.value();
+    if (object.at("version").get<int>() != k_version) throw std::runtime_error("it is of another version");
+    return {.vmm_version = object.at("vmmVersion").get<std::string>(),
+            .accelerator = object.at("accelerator") == "kvm" ? Accelerator::kvm : Accelerator::tcg,
+            .cpus = object.at("cpus").get<unsigned>(),
+            .memory_mb = object.at("memoryMb").get<unsigned>(),
+            .tsc_khz = object.at("tscKhz").get<unsigned>(),
+            .disk_bytes = object.at("diskBytes").get<std::uint64_t>(),
+            .memory_digest = object.at("memory").get<std::string>(),
+            .state_digest = object.at("state").get<std::string>(),
+            .at = WallTime(std::chrono::microseconds(object.at("atUs").get<std::int64_t>())),
+            .channel = decode_channel(object.at("channel"))};
+  } catch (const std::exception& e) {
+    throw damaged(folder, fmt::format("{} is damaged ({})", k_suspension_name, printable(e.what(), 100)));
+  }
+}
+
+void check_suspension(const MachineFolder& folder, const Suspension& suspension) {
+  Template files{folder.suspended()};
+  try {
+    if (sampled_digest(files.memory()) != suspension.memory_digest)
+      throw damaged(folder, "its memory file was changed");
+    if (sha256_hex(read_file(files.state(), k_state_limit)) != suspension.state_digest)
+      throw damaged(folder, "its device state was changed");
+  } catch (const Error& e) {
+    if (e.code() == ErrorCode::storage_error) throw;
+    throw damaged(folder, e.what());
+  }
+}
+
+void end_suspension(const MachineFolder& folder) {
+  auto file = folder.suspended() / k_suspension_name;
+  if (::unlink(file.c_str()) != 0 && errno != ENOENT)
+    throw system_error(errno, fmt::format("remove {}", file.string()), file);
+}
+
+void delete_suspended_files(const MachineFolder& folder) noexcept {
+  try {
+    if (!folder.is_suspended()) remove_tree(folder.suspended());
+  } catch (const std::exception& e) {
+    logger("machine")->debug("{}", e.what());
+  }
+}
+
+}  // namespace holt::machine

@@ -1,0 +1,440 @@
+#include "machine/event_log.hpp"
+#include "machine/suspension.hpp"
+#include "machine_vm/vm_fixture.hpp"
+
+#include <csignal>
+#include <fcntl.h>
+#include <set>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace holt::test {
+namespace {
+
+std::set<std::string> kinds_of(const std::vector<MachineEvent>& events) {
+  std::set<std::string> kinds;
+  for (const auto& event : events) kinds.insert(event.kind);
+  return kinds;
+}
+
+class Pause : public MachineTest {};
+
+TEST_F(Pause, LIFE_25_APausedMachineStandsStillRefusesRequestsAndGoesOn) {
+  Removed m(create());
+  auto stream = m->exec_shell_stream("i=0; while true; do i=$((i+1)); echo $i; sleep 0.02; done");
+  ASSERT_TRUE(stream.next());
+  m->pause();
+  m->pause();
+  EXPECT_EQ(m->state(), MachineState::paused);
+  EXPECT_EQ(code_of([&] { m->exec({"true"}); }), ErrorCode::invalid_state);
+  EXPECT_EQ(code_of([&] { m->write_file("/x", "x"); }), ErrorCode::invalid_state);
+  EXPECT_EQ(code_of([&] { m->remove(); }), ErrorCode::conflict);
+  EXPECT_EQ(Machine::list_all(host).at(0).state, MachineState::paused);
+  auto before = m->stats();
+  EXPECT_FALSE(before.guest_answered);
+  EXPECT_FALSE(eventually([&] { return m->stats().cpu_time - before.cpu_time > 100ms; }, 1s))
+      << "a paused machine uses a processor";
+  m->resume();
+  m->resume();
+  EXPECT_EQ(m->state(), MachineState::running);
+  std::string seen;
+  while (seen.size() < 200) seen += stream.next({.deadline = Deadline::after(20s)})->data;
+}
+
+TEST_F(Pause, LIFE_25_ChangesBetweenPausesStayAndStartAndStopWorkOnAPausedMachine) {
+  Removed m(create());
+  for (int i = 0; i < 5; i++) {
+    m->exec_shell("echo " + std::to_string(i) + " >> /root/log");
+    m->pause();
+    m->resume();
+  }
+  EXPECT_EQ(m->read_file("/root/log"), "0\n1\n2\n3\n4\n");
+  m->pause();
+  m->start();
+  EXPECT_EQ(m->state(), MachineState::running) << "a start lets a paused machine go on";
+  m->pause();
+  m->stop();
+  EXPECT_EQ(m->state(), MachineState::stopped);
+  EXPECT_FALSE(m->info().reason) << "the stop of a paused machine lost its flush";
+  EXPECT_EQ(code_of([&] { m->pause(); }), ErrorCode::invalid_state);
+  EXPECT_EQ(code_of([&] { m->resume(); }), ErrorCode::invalid_state);
+  m->start();
+  EXPECT_EQ(m->read_file("/root/log"), "0\n1\n2\n3\n4\n");
+}
+
+TEST_F(Pause, LIFE_25_AMonitorKilledWhileItsMachineIsPausedLeavesNothing) {
+  Removed m(create({.name = "victim"}));
+  m->pause();
+  kill_and_wait(*status_of("victim").monitor, Deadline::after(5s));
+  EXPECT_TRUE(eventually([&] { return processes_naming(state.path().string()).empty(); }, 5s));
+  EXPECT_EQ(m->state(), MachineState::failed);
+  m->start();
+  EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
+}
+
+TEST_F(Pause, CLONE_08_TheClockIsRightBehindAPauseAndGuestTimeStoodStill) {
+  Removed m(create());
+  auto stream = m->exec_shell_stream("echo up; sleep 2; echo done");
+  ASSERT_EQ(stream.next()->data, "up\n");
+  m->pause();
+  ASSERT_FALSE(eventually([] { return false; }, 3s));  // real time has to pass
+  m->resume();
+  auto asked = std::chrono::system_clock::now().time_since_epoch();
+  auto guest = std::chrono::nanoseconds(std::stoll(m->exec({"date", "+%s%N"}).out));
+  EXPECT_LT(std::chrono::abs(guest - asked), 1s);
+  auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(stream.next({.deadline = Deadline::after(20s)})->data, "done\n");
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, 500ms)
+      << "the sleep counted the time in which the machine stood still";
+}
+
+class Suspend : public MachineTest {
+ protected:
+  void expect_resumes(Machine& m) {
+    m.start();
+    EXPECT_EQ(m.state(), MachineState::running);
+    EXPECT_EQ(m.info().boot_kind, BootKind::resume);
+    EXPECT_FALSE(std::filesystem::exists(folder_of(m).suspended()));
+  }
+};
+
+TEST_F(Suspend, ProcessesMemoryAndUnsyncedFilesAreThereAgain) {
+  Removed m(create({.name = "dev"}));
+  m->exec_shell(
+      "(i=0; while true; do i=$((i+1)); echo $i > /run/count; sleep 0.02; done) >/dev/null 2>&1 &\n"
+      "head -c 20000000 /dev/urandom > /dev/shm/data; sha256sum /dev/shm/data > /dev/shm/sum; echo open > "
+      "/root/f");
+  auto identity = [&] {
+    return m->exec_shell("hostname; cat /etc/machine-id /proc/sys/kernel/random/boot_id").out;
+  };
+  auto before = identity();
+  m->suspend();
+  EXPECT_EQ(m->state(), MachineState::suspended);
+  m->suspend();
+  EXPECT_TRUE(processes_naming(state.path().string()).empty()) << "a suspended machine has no process";
+  auto info = m->info();
+  EXPECT_GT(info.suspended_bytes, 20'000'000u);
+  EXPECT_LT(info.suspended_bytes, std::uint64_t{500} << 20) << "zero pages were written";
+  EXPECT_EQ(info.memory_bytes, 0u);
+  EXPECT_EQ(code_of([&] { m->exec({"true"}); }), ErrorCode::invalid_state);
+  expect_resumes(*m);
+  EXPECT_EQ(m->exec_shell("cd / && sha256sum -c --quiet /dev/shm/sum && cat /root/f").out, "open\n");
+  EXPECT_EQ(identity(), before) << "host name, machine id and boot id stay";
+  auto count = [&] { return std::stoi("0" + m->read_file("/run/count")); };
+  auto first = count();
+  EXPECT_TRUE(eventually([&] { return count() > first + 3; })) << "the background process does not go on";
+  auto guest = std::chrono::nanoseconds(std::stoll(m->exec({"date", "+%s%N"}).out));
+  EXPECT_LT(std::chrono::abs(std::chrono::system_clock::now().time_since_epoch() - guest), 5s);
+}
+
+TEST_F(Suspend, CLONE_18_TenGenerationsOfOneMachineAreEachToldThatTheyAreAnother) {
+  Removed m(create({.resources = {.memory_mb = 256}}));
+  m->exec_shell("(while true; do sleep 0.01; done) >/dev/null 2>&1 &");
+  std::set<std::string> random;
+  for (int i = 0; i < 10; i++) {
+    m->suspend();
+    m->resume();
+    random.insert(m->exec_shell("head -c 16 /dev/urandom | od -An -tx1").out);
+    m->exec_shell("echo " + std::to_string(i) + " >> /root/log");
+  }
+  EXPECT_EQ(random.size(), 10u);
+  EXPECT_EQ(m->exec_shell("wc -l < /root/log").out, "10\n");
+  m->stop();
+  m->start();
+  EXPECT_EQ(m->exec_shell("wc -l < /root/log").out, "10\n");
+}
+
+TEST_F(Suspend, ACommandUnderWayGoesOnAndItsCallerLearnsOfTheSuspension) {
+  Removed m(create());
+  // Far more output than a window holds: behind the resume nobody reads it, and it must not block.
+  auto stream =
+      m->exec_shell_stream("echo up; sleep 0.5; head -c 8000000 /dev/zero; echo end > /root/end; sleep 60");
+  ASSERT_EQ(stream.next()->data, "up\n");
+  std::jthread suspender([&] { m->suspend(); });
+  EXPECT_EQ(code_of([&] {
+              while (stream.next({.deadline = Deadline::after(20s)})) {
+              }
+            }),
+            ErrorCode::outcome_unknown);
+  suspender.join();
+  m->resume();
+  EXPECT_TRUE(eventually([&] { return m->exists("/root/end"); }, 20s)) << "the command waits for its reader";
+  EXPECT_EQ(m->exec({"pgrep", "-c", "sleep"}).shell_code() <= 1, true);
+  m->stop();
+}
+
+TEST_F(Suspend, DataOnItsWayIntoTheGuestIsNotLost) {
+  Removed m(create());
+  auto stream = m->exec_shell_stream("cat > /root/in", {.stdin_mode = StdinMode::pipe});
+  std::atomic<std::uint64_t> sent = 0;
+  std::jthread feeder([&] {
+    std::string piece(100'000, 'x');
+    code_of([&] {
+      for (;;) {
+        stream.write_stdin(piece);
+        sent += piece.size();
+      }
+    });
+  });
+  ASSERT_TRUE(eventually([&] { return sent > 5'000'000; }, 30s));
+  m->suspend();
+  feeder.join();
+  m->resume();
+  EXPECT_EQ(m->exec({"true"}).shell_code(), 0) << "the numbers of frames do not go on";
+  auto size = std::stoull(m->exec({"stat", "-c", "%s", "/root/in"}).out);
+  EXPECT_GT(size, 3'000'000u);
+}
+
+TEST_F(Suspend, AStopOfASuspendedMachineWritesOutWhatWasInItsMemory) {
+  Removed m(create());
+  m->exec_shell("echo kept > /root/f");
+  m->suspend();
+  m->stop();
+  EXPECT_EQ(m->state(), MachineState::stopped);
+  m->start();
+  EXPECT_EQ(m->read_file("/root/f"), "kept\n");
+  m->exec({"sync"});
+  m->suspend();
+  m->stop({.grace = 0s});
+  EXPECT_EQ(m->state(), MachineState::stopped);
+  EXPECT_FALSE(std::filesystem::exists(folder_of(*m).suspended()));
+  m->start();
+  EXPECT_EQ(m->read_file("/root/f"), "kept\n");
+  m->suspend();
+  m->remove();
+}
+
+TEST_F(Suspend, CLONE_15_DamagedMemoryIsRefusedAndTheMachineStaysSuspended) {
+  Removed m(create({.name = "dev"}));
+  m->suspend();
+  auto files = folder_of(*m).suspended();
+  auto damage = [&](const char* name, off_t at) {
+    ::chmod((files / name).c_str(), 0600);
+    Fd fd(::open((files / name).c_str(), O_RDWR | O_CLOEXEC));
+    char byte = 0;
+    EXPECT_EQ(::pread(fd.get(), &byte, 1, at), 1);
+    byte = static_cast<char>(byte ^ 1);
+    EXPECT_EQ(::pwrite(fd.get(), &byte, 1, at), 1);
+  };
+  damage("state", 1000);
+  EXPECT_EQ(code_of([&] { m->start(); }), ErrorCode::storage_error);
+  EXPECT_EQ(m->state(), MachineState::suspended);
+  damage("state", 1000);
+  auto text = read_file(files / "suspend.json", std::size_t{1} << 20);
+  write_file_atomically(files / "suspend.json", text.substr(0, text.size() / 2));
+  EXPECT_EQ(code_of([&] { m->start(); }), ErrorCode::storage_error);
+  auto other = text;
+  other.replace(other.find("QEMU"), 4, "Qemu");
+  write_file_atomically(files / "suspend.json", other);
+  EXPECT_EQ(code_of([&] { m->start(); }), ErrorCode::invalid_state) << "of another QEMU";
+  EXPECT_EQ(m->state(), MachineState::suspended);
+  write_file_atomically(files / "suspend.json", text);
+  expect_resumes(*m);
+}
+
+TEST_F(Suspend, KillsAtAnyMomentLeaveASuspendedOrAnEndedMachine) {
+  Removed m(create({.name = "victim"}));
+  m->exec_shell("echo kept > /root/f; sync");
+  for (int i = 0; i < 6; i++) {
+    SCOPED_TRACE(i);
+    // The monitor or QEMU is killed at another moment each time, of the suspension and of the resume.
+    auto kill_later = [&](Duration after) {
+      return std::jthread([&, after] {
+        auto at = Deadline::after(after);
+        eventually([&] { return at.passed(); });
+        auto status = status_of("victim");
+        auto victim = i % 2 == 0 ? status.monitor : status.vmm;
+        if (victim && is_alive(*victim)) ::kill(victim->pid, SIGKILL);
+      });
+    };
+    {
+      auto killer = kill_later(100ms * i);
+      code_of([&] { m->suspend(); });
+    }
+    auto state = m->state();
+    EXPECT_TRUE(state == MachineState::suspended || state == MachineState::failed) << to_string(state);
+    {
+      auto killer = kill_later(60ms * i);
+      code_of([&] { m->start(); });
+    }
+    m->start();
+    EXPECT_EQ(m->read_file("/root/f"), "kept\n");
+  }
+}
+
+TEST_F(Suspend, OfManyAtOnceAndWithStopsAndStartsAllEndAsOneOfThem) {
+  Removed m(create({.name = "dev"}));
+  for (int round = 0; round < 3; round++) {
+    std::vector<std::jthread> threads;
+    threads.emplace_back([&] { code_of([&] { m->suspend(); }); });
+    threads.emplace_back([&] { code_of([&] { m->suspend(); }); });
+    threads.emplace_back([&] { code_of([&] { round % 2 == 0 ? m->stop() : m->start(); }); });
+    threads.clear();
+    auto state = m->state();
+    EXPECT_TRUE(state == MachineState::suspended || state == MachineState::stopped ||
+                state == MachineState::running)
+        << to_string(state);
+    m->start();
+    EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
+  }
+}
+
+TEST_F(Suspend, AnEphemeralMachineCannotBeSuspended) {
+  auto m = create({.lifetime = Lifetime::ephemeral});
+  EXPECT_EQ(code_of([&] { m.suspend(); }), ErrorCode::not_supported);
+  EXPECT_EQ(m.exec({"true"}).shell_code(), 0);
+}
+
+TEST_F(Suspend, LIFE_24_AnIdleMachineIsSuspendedWhateverRunsInIt) {
+  Removed m(create({.idle_suspend = 500ms}));
+  m->exec_shell("sleep 100 >/dev/null 2>&1 &");
+  ASSERT_TRUE(eventually([&] { return m->state() == MachineState::suspended; }, 20s));
+  m->start();
+  EXPECT_EQ(m->exec({"pgrep", "-x", "sleep"}).shell_code(), 0);
+  EXPECT_TRUE(kinds_of(m->events()).contains("idle"));
+}
+
+class OwnerEndTest : public MachineTest {
+ protected:
+  /// Runs `body` in a process of its own, which then ends without any cleaning up.
+  void in_a_child(const std::function<void()>& body, const std::function<void()>& end) {
+    auto child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      body();
+      end();
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+  }
+};
+
+TEST_F(OwnerEndTest, LIFE_04_AMachineOfAnOwnerThatDiesIsFlushedAndStopped) {
+  for (int how : {0, SIGKILL, SIGSEGV}) {
+    SCOPED_TRACE(how);
+    in_a_child(
+        [&] {
+          auto m = Machine::create({.name = "owned"}, {.owner_end = OwnerEnd::stop}, host);
+          m.exec_shell("echo written > /root/f");
+        },
+        [&] {
+          if (how == SIGSEGV) ::signal(SIGSEGV, SIG_DFL);
+          if (how != 0) ::kill(::getpid(), how);
+        });
+    auto m = Machine::open("owned", host);
+    EXPECT_EQ(m.wait(WaitFor::ended, {.deadline = Deadline::after(10s)}).state, MachineState::stopped);
+    EXPECT_FALSE(m.info().reason);
+    EXPECT_TRUE(kinds_of(m.events()).contains("owner-ended"));
+    m.start();
+    EXPECT_EQ(m.read_file("/root/f"), "written\n");
+    m.remove({.mode = RemoveMode::force});
+  }
+}
+
+TEST_F(OwnerEndTest, LIFE_04_AChildOfTheOwnerThatLivesOnOrEndsChangesNothing) {
+  Removed m(Machine::define({.name = "owned"}, host));
+  {
+    auto owner = Machine::connect("owned", {.owner_end = OwnerEnd::stop}, host);
+    in_a_child([] {}, [] { ::exit(0); });
+    EXPECT_EQ(owner.exec({"true"}).shell_code(), 0) << "the end of a forked child ended the machine";
+    auto copy = owner;
+  }
+  EXPECT_EQ(m->wait(WaitFor::ended, {.deadline = Deadline::after(10s)}).state, MachineState::stopped);
+}
+
+class Changes : public MachineTest {};
+
+TEST_F(Changes, TheDiskGrowsAtOnceInARunningMachineAndWithTheNextStartInAStoppedOne) {
+  Removed m(create({.name = "dev"}));
+  auto size_of_root = [&] { return std::stoull(m->exec_shell("df --output=size -B1M / | tail -1").out); };
+  EXPECT_LT(size_of_root(), 21000u);
+  EXPECT_EQ(m->resize({.disk_gb = 24}).disk_gb, 24u);
+  EXPECT_GT(size_of_root(), 22500u);
+  EXPECT_EQ(m->exec_shell("head -c 100000 /dev/urandom > /root/f && sync").shell_code(), 0);
+  EXPECT_EQ(code_of([&] { m->resize({.disk_gb = 20}); }), ErrorCode::invalid_config);
+  m->stop();
+  m->resize({.cpus = 1, .memory_mb = 512, .disk_gb = 26});
+  m->start();
+  EXPECT_GT(size_of_root(), 24500u);
+  EXPECT_EQ(m->exec({"nproc"}).out, "1\n");
+  EXPECT_EQ(m->info().resources.memory_mb, 512u);
+  EXPECT_EQ(m->exec_shell("stat -c %s /root/f").out, "100000\n");
+}
+
+TEST_F(Changes, NewProcessorsAndMemoryCountFromTheNextStartAndSaySo) {
+  Removed m(create());
+  EXPECT_EQ(m->resize({.cpus = 1, .memory_mb = 512}).cpus, 1u);
+  EXPECT_EQ(m->info().resources.cpus, 2u);
+  ASSERT_TRUE(m->info().next_resources);
+  EXPECT_EQ(m->info().next_resources->memory_mb, 512u);
+  EXPECT_EQ(code_of([&] { m->resize({.cpus = 99}); }), ErrorCode::invalid_config);
+  m->suspend();
+  EXPECT_EQ(code_of([&] { m->resize({.disk_gb = 30}); }), ErrorCode::invalid_state);
+  m->resume();
+  EXPECT_EQ(m->exec({"nproc"}).out, "2\n") << "a resume goes on with what the machine had";
+  m->stop();
+  m->start();
+  EXPECT_EQ(m->exec({"nproc"}).out, "1\n");
+  EXPECT_FALSE(m->info().next_resources);
+}
+
+TEST_F(Changes, LabelsAreChangedWhileTheMachineRuns) {
+  Removed m(create({.labels = {{"team", "red"}, {"old", "x"}}}));
+  m->update({.labels = {{"team", "blue"}, {"old", std::nullopt}, {"new", ""}}});
+  EXPECT_EQ(m->info().labels, (std::map<std::string, std::string>{{"team", "blue"}, {"new", ""}}));
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 8; i++) {
+    threads.emplace_back([&, i] { m->update({.labels = {{"n" + std::to_string(i), "1"}}}); });
+  }
+  threads.clear();
+  EXPECT_EQ(m->info().labels.size(), 10u) << "changes at the same time were lost";
+}
+
+TEST_F(Changes, EventsTellTheLifeAndOutliveIt) {
+  Removed m(create({.name = "dev"}));
+  m->pause();
+  m->resume();
+  m->stop();
+  m->start();
+  auto status = status_of("dev");
+  kill_and_wait(*status.vmm, Deadline::after(5s));
+  EXPECT_EQ(m->wait(WaitFor::ended, {.deadline = Deadline::after(10s)}).state, MachineState::failed);
+  auto kinds = kinds_of(m->events());
+  for (const char* kind : {"started", "paused", "resumed", "stopped", "failed"}) {
+    EXPECT_TRUE(kinds.contains(kind)) << kind;
+  }
+  EXPECT_EQ(m->events().back().code, ErrorCode::guest_lost);
+}
+
+TEST_F(Changes, StatsCountWhatTheMachineUses) {
+  Removed m(create());
+  m->exec_shell("head -c 30000000 /dev/zero > /root/f; sync; sleep 100 >/dev/null 2>&1 &");
+  auto stats = m->stats();
+  EXPECT_TRUE(stats.guest_answered);
+  EXPECT_GT(stats.cpu_time, 10ms);
+  EXPECT_GT(stats.host_memory, std::uint64_t{10} << 20);
+  EXPECT_GT(stats.memory_limit, std::uint64_t{800} << 20);
+  EXPECT_LT(stats.memory_used, stats.memory_limit);
+  EXPECT_GT(stats.disk_written, 30'000'000u);
+  EXPECT_GE(stats.processes, 1u);
+  m->stop();
+  EXPECT_EQ(code_of([&] { m->stats(); }), ErrorCode::invalid_state);
+}
+
+TEST_F(Changes, WaitEndsWithTheStateThatWasWaitedFor) {
+  Removed m(Machine::define({.name = "dev"}, host));
+  EXPECT_EQ(code_of([&] { m->wait(WaitFor::ready, {.deadline = Deadline::after(50ms)}); }),
+            ErrorCode::timeout);
+  std::jthread starter([&] { m->start(); });
+  EXPECT_EQ(m->wait(WaitFor::ready, {.deadline = Deadline::after(60s)}).state, MachineState::running);
+  starter.join();
+  std::jthread stopper([&] { m->stop(); });
+  EXPECT_EQ(m->wait(WaitFor::ended, {.deadline = Deadline::after(60s)}).state, MachineState::stopped);
+  stopper.join();
+  m->remove();
+  EXPECT_EQ(m->wait(WaitFor::ended).state, MachineState::stopped);
+}
+
+}  // namespace
+}  // namespace holt::test
