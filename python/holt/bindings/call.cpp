@@ -1,90 +1,58 @@
 #include "call.hpp"
 
-#include <cerrno>
-#include <condition_variable>
-#include <deque>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <thread>
-#include <unistd.h>
 
 namespace holt::python {
 
 namespace {
 
-// The main thread looks for signals that another thread received this often.
+using namespace std::chrono_literals;
+
+// The main thread looks this often for signals that another thread received.
 constexpr int k_signal_slice_ms = 100;
-constexpr unsigned k_most_threads = 16;
+// At the interpreter's end: for machines that are being made to be taken back.
+constexpr auto k_end_deadline = 10s;
+// For threads to come back from their waits: one that comes later finds no interpreter.
+constexpr auto k_waiters_deadline = 2s;
 
-/// Threads that come when needed and stay. Never destroyed: at the interpreter's end a thread may still be in
-/// a call, and a forked child has none of them.
-class Pool {
- public:
-  void run(std::function<void()> work) {
-    std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(work));
-    if (queue_.size() > idle_ && threads_ < k_most_threads) {
-      ++threads_;
-      std::thread([this] { serve(); }).detach();
-    }
-    changed_.notify_one();
-  }
+std::atomic<int> waiters = 0;
 
- private:
-  void serve() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      ++idle_;
-      changed_.wait(lock, [&] { return !queue_.empty(); });
-      --idle_;
-      auto work = std::move(queue_.front());
-      queue_.pop_front();
-      lock.unlock();
-      work();
-      work = nullptr;
-      lock.lock();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> queue_;
-  std::size_t idle_ = 0;
-  unsigned threads_ = 0;
-};
+/// Ends what is under way, before the interpreter does.
+void end_all() {
+  cancel_all();
+  nb::gil_scoped_release release;
+  auto deadline = Deadline::after(k_waiters_deadline);
+  while (waiters > 0 && !deadline.passed()) std::this_thread::sleep_for(1ms);
+  end_pool(Deadline::after(k_end_deadline));
+}
 
 }  // namespace
-
-void run_on_pool(std::function<void()> work) {
-  static Pool* pool = new Pool;  // NOLINT(cppcoreguidelines-owning-memory): see Pool
-  pool->run(std::move(work));
-}
-
-Fd make_event() {
-  Fd event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!event) throw system_error(errno, "make an event descriptor");
-  return event;
-}
-
-void set_event(int fd) {
-  std::uint64_t one = 1;
-  [[maybe_unused]] auto n = ::write(fd, &one, sizeof one);
-}
 
 bool wait_readable(int fd, int milliseconds) {
   pollfd entry{fd, POLLIN, 0};
   int ready = 0;
+  ++waiters;
   {
     nb::gil_scoped_release release;
     ready = ::poll(&entry, 1, milliseconds);
   }
+  --waiters;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
   return ready > 0;
 }
 
+void wait_readable(int fd) {
+  while (!wait_readable(fd, k_signal_slice_ms)) {
+  }
+}
+
 nb::object Call::wait() {
   for (;;) {
-    wait_readable(fd(), k_signal_slice_ms);
+    wait_readable(fd());
     if (auto result = take()) return std::move(*result);
   }
 }
@@ -98,6 +66,8 @@ void bind_calls(nb::module_& module) {
         auto result = call.take();
         return nb::make_tuple(result.has_value(), result ? *result : nb::object(nb::none()));
       });
+  module.def("abandon_all", abandon_all);
+  module.def("end_all", end_all);
 }
 
 }  // namespace holt::python

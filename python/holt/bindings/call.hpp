@@ -1,15 +1,17 @@
 // Calls under way: what a thread or an event loop waits for by a descriptor.
 #pragma once
 
-#include "holt/base/cancellation.hpp"
 #include "holt/base/error.hpp"
-#include "holt/base/fd.hpp"
+#include "holt/machine/operations.hpp"
+#include "pool.hpp"
+#include "registry.hpp"
 
 #include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <optional>
 #include <utility>
 
@@ -18,36 +20,56 @@ namespace holt::python {
 namespace nb = nanobind;
 
 /// A call under way. Used with the interpreter's lock held; wait() gives it up meanwhile.
-class Call {
+class Call : public Abandonable {
  public:
-  Call() = default;
-  virtual ~Call() = default;
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
-
   /// Polls readable when take() has something. Changes never.
   virtual int fd() = 0;
   /// The result, once; nothing while the call runs. Throws what the call failed with.
   virtual std::optional<nb::object> take() = 0;
-  /// Asks it to end. It still ends by take(), with CANCELLED or, just too late, its result.
-  virtual void cancel() = 0;
 
   /// Blocks until take() gives something. Throws also what a Python signal handler raises, with the call
   /// still under way.
   nb::object wait();
 };
 
+using CallPointer = std::unique_ptr<Call>;
+
 /// Waits until `fd` polls readable, for at most `milliseconds`, without the interpreter's lock; false when it
 /// does not. Runs Python's signal handlers and throws what they raise.
 bool wait_readable(int fd, int milliseconds);
+/// The same without an end.
+void wait_readable(int fd);
 
-/// Runs work on one of a few threads and tells a descriptor when it is done.
-void run_on_pool(std::function<void()> work);
+/// A call that the event loop's descriptor drives.
+template <class Result>
+class OperationCall final : public Call {
+ public:
+  using Convert = std::function<nb::object(Result&)>;
 
-/// An eventfd that does not block. Throws Error.
-Fd make_event();
-/// Makes it readable.
-void set_event(int fd);
+  OperationCall(Operation<Result> operation, Convert convert)
+      : operation_(std::move(operation)), convert_(std::move(convert)) {}
+
+  int fd() override { return operation_.fd(); }
+  void cancel() override { operation_.cancel(); }
+  void abandon() noexcept override { operation_.abandon(); }
+  std::optional<nb::object> take() override {
+    auto result = operation_.try_get();
+    if (!result) return std::nullopt;
+    return convert_(*result);
+  }
+
+ private:
+  Operation<Result> operation_;
+  Convert convert_;
+};
+
+template <class Result, class Convert>
+CallPointer call(Operation<Result> operation, Convert convert) {
+  return std::make_unique<OperationCall<Result>>(std::move(operation), std::move(convert));
+}
+inline CallPointer call(Operation<NoResult> operation) {
+  return call(std::move(operation), [](NoResult&) -> nb::object { return nb::none(); });
+}
 
 /// A blocking function on a thread of the pool.
 template <class Result>
@@ -57,29 +79,37 @@ class JobCall final : public Call {
   using Convert = std::function<nb::object(Result&)>;
 
   JobCall(Work work, Convert convert) : state_(std::make_shared<State>()), convert_(std::move(convert)) {
-    run_on_pool([state = state_, work = std::move(work)] {
-      std::optional<Result> result;
-      std::exception_ptr failure;
-      try {
-        result.emplace(work(state->cancel));
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      std::lock_guard lock(state->mutex);
-      state->result = std::move(result);
-      state->failure = failure;
-      state->done = true;
-      set_event(state->event.get());
-    });
+    run_on_pool(
+        [state = state_, work = std::move(work)] {
+          std::optional<Result> result;
+          std::exception_ptr failure;
+          try {
+            result.emplace(work(state->cancel));
+          } catch (...) {
+            failure = std::current_exception();
+          }
+          std::lock_guard lock(state->mutex);
+          state->result = std::move(result);
+          state->failure = failure;
+          state->done = true;
+          set_event(state->event.get());
+        },
+        state_->cancel);
   }
-  ~JobCall() override { state_->cancel.cancel(); }
+  ~JobCall() override { cancel(); }
 
-  int fd() override { return state_->event.get(); }
-  void cancel() override { state_->cancel.cancel(); }
+  int fd() override { return state().event.get(); }
+  void cancel() override {
+    if (state_) state_->cancel.cancel();
+  }
+  void abandon() noexcept override {
+    // The thread that shares it has stayed with the parent, perhaps with the lock.
+    [[maybe_unused]] auto* kept = new std::shared_ptr<State>(std::move(state_));
+  }
   std::optional<nb::object> take() override {
     std::optional<Result> result;
     {
-      std::lock_guard lock(state_->mutex);
+      std::lock_guard lock(state().mutex);
       if (!state_->done) return std::nullopt;
       if (state_->failure) std::rethrow_exception(state_->failure);
       result = std::exchange(state_->result, std::nullopt);
@@ -97,30 +127,31 @@ class JobCall final : public Call {
     std::optional<Result> result;
     std::exception_ptr failure;
   };
+  State& state() {
+    if (!state_) throw Error(ErrorCode::invalid_state, "The call belongs to the parent of this process");
+    return *state_;
+  }
+
   std::shared_ptr<State> state_;
   Convert convert_;
 };
 
-struct Nothing {};
-
+/// A job whose result `convert` makes a Python object of.
 template <class Work, class Convert>
-std::unique_ptr<Call> job(Work work, Convert convert) {
-  using Result = std::invoke_result_t<Work, const CancellationToken&>;
-  if constexpr (std::is_void_v<Result>) {
-    return std::make_unique<JobCall<Nothing>>(
-        [work = std::move(work)](const CancellationToken& token) mutable {
-          work(token);
-          return Nothing{};
-        },
-        [](Nothing&) -> nb::object { return nb::none(); });
-  } else {
-    return std::make_unique<JobCall<Result>>(std::move(work), std::move(convert));
-  }
+CallPointer job(Work work, Convert convert) {
+  using Result = std::invoke_result_t<Work&, const CancellationToken&>;
+  return std::make_unique<JobCall<Result>>(std::move(work), std::move(convert));
 }
 
+/// A job without a result.
 template <class Work>
-std::unique_ptr<Call> job(Work work) {
-  return job(std::move(work), 0);
+CallPointer job(Work work) {
+  return job(
+      [work = std::move(work)](const CancellationToken& cancel) mutable {
+        work(cancel);
+        return NoResult{};
+      },
+      [](NoResult&) -> nb::object { return nb::none(); });
 }
 
 void bind_calls(nb::module_& module);

@@ -1,7 +1,7 @@
 #include "convert.hpp"
 
 #include <chrono>
-#include <cmath>
+#include <nanobind/stl/string.h>
 
 namespace holt::python {
 
@@ -30,16 +30,6 @@ double epoch_seconds(WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-NetworkConfig network_config(const Options& options) {
-  NetworkConfig network;
-  auto mode = options.get<std::string>("network", "none");
-  if (mode == "open") network.mode = NetworkMode::open;
-  network.hosts = options.get<std::vector<std::string>>("allow_hosts", {});
-  network.cidrs = options.get<std::vector<std::string>>("allow_cidrs", {});
-  if (!network.hosts.empty() || !network.cidrs.empty()) network.mode = NetworkMode::allow_list;
-  return network;
-}
-
 }  // namespace
 
 std::string from_bytes(nb::handle value) {
@@ -62,35 +52,6 @@ nb::object to_text(std::string_view text) {
 
 double to_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
-}
-
-std::optional<std::string> Options::bytes(const char* name) const {
-  auto value = get<nb::bytes>(name);
-  if (!value) return std::nullopt;
-  return from_bytes(*value);
-}
-
-std::vector<std::string> Options::bytes_list(const char* name) const {
-  std::vector<std::string> result;
-  if (auto list = get<nb::list>(name)) {
-    for (auto item : *list) result.push_back(from_bytes(item));
-  }
-  return result;
-}
-
-std::map<std::string, std::string> Options::bytes_map(const char* name) const {
-  std::map<std::string, std::string> result;
-  if (auto dict = get<nb::dict>(name)) {
-    for (auto [key, value] : *dict) result[from_bytes(key)] = from_bytes(value);
-  }
-  return result;
-}
-
-std::optional<Duration> Options::seconds(const char* name) const {
-  auto value = get<double>(name);
-  if (!value) return std::nullopt;
-  // 200 years: what a Duration holds, and more than anybody waits.
-  return Duration(static_cast<std::int64_t>(std::ceil(std::min(*value, 6.3e9) * 1e9)));
 }
 
 nb::dict to_dict(const ExecResult& result) {
@@ -187,6 +148,13 @@ nb::dict to_dict(const MachineInfo& info) {
   d["persistent"] = info.persistent;
   d["idle_stop"] = nb::none();
   if (info.idle_stop) d["idle_stop"] = to_seconds(*info.idle_stop);
+  d["idle_suspend"] = nb::none();
+  if (info.idle_suspend) d["idle_suspend"] = to_seconds(*info.idle_suspend);
+  d["next_resources"] = nb::none();
+  if (info.next_resources) d["next_resources"] = to_dict(*info.next_resources);
+  d["suspended_bytes"] = info.suspended_bytes;
+  d["boot_kind"] = nb::none();
+  if (info.boot_kind) d["boot_kind"] = std::string(to_string(*info.boot_kind));
   d["disk_bytes"] = info.disk_bytes;
   d["memory_bytes"] = info.memory_bytes;
   d["boot_time"] = nb::none();
@@ -213,51 +181,69 @@ nb::dict to_dict(const CopyResult& result) {
   return d;
 }
 
-MachineConfig machine_config(const Options& options) {
-  return {.name = options.get<std::string>("name", {}),
-          .image = options.get<std::string>("image", {}),
-          .resources = {.cpus = options.get<unsigned>("cpus", Resources{}.cpus),
-                        .memory_mb = options.get<unsigned>("memory_mb", Resources{}.memory_mb),
-                        .disk_gb = options.get<unsigned>("disk_gb", Resources{}.disk_gb)},
-          .network = network_config(options),
-          .env = options.bytes_map("env"),
-          .working_dir = options.bytes_or("working_dir"),
-          .user = options.get<std::string>("user", {}),
-          .make_dirs = options.bytes_list("make_dirs"),
-          .labels = options.get<std::map<std::string, std::string>>("labels", {}),
-          .lifetime = options.get<bool>("persistent", true) ? Lifetime::persistent : Lifetime::ephemeral,
-          .idle_stop = options.seconds("idle_stop")};
+nb::dict to_dict(const Resources& resources) {
+  nb::dict d;
+  d["cpus"] = resources.cpus;
+  d["memory_mb"] = resources.memory_mb;
+  d["disk_gb"] = resources.disk_gb;
+  return d;
 }
 
-ExecOptions exec_options(const Options& options) {
-  ExecOptions result{.env = options.bytes_map("env"),
-                     .working_dir = options.bytes_or("working_dir"),
-                     .user = options.get<std::string>("user", {}),
-                     .input = options.bytes_or("stdin"),
-                     .timeout = options.seconds("timeout")};
-  if (options.get<bool>("stdin_pipe", false)) result.stdin_mode = StdinMode::pipe;
-  if (auto limit = options.get<std::size_t>("output_limit")) result.output_limit = *limit;
-  if (auto left = options.seconds("deadline")) result.deadline = Deadline::after(*left);
-  return result;
+nb::dict to_dict(const MachineEvent& event) {
+  nb::dict d;
+  d["at"] = epoch_seconds(event.at);
+  d["kind"] = to_text(event.kind);
+  d["message"] = to_text(event.message);
+  d["code"] = nb::none();
+  if (event.code) d["code"] = to_text(to_string(*event.code));
+  return d;
 }
 
-HostConfig host_config(const Options& options) {
-  auto host = HostConfig::from_environment();
-  if (auto home = options.bytes("home")) host.directories = Directories::below(*home);
-  auto path = [&](const char* name, std::filesystem::path& target) {
-    if (auto value = options.bytes(name)) target = *value;
-  };
-  path("qemu", host.qemu);
-  path("kernel", host.kernel);
-  path("initramfs", host.initramfs);
-  if (host.monitor.empty()) path("monitor", host.monitor);
-  if (host.shim.empty()) path("shim", host.shim);
-  if (auto word = options.get<std::string>("accelerator")) {
-    host.accelerator = *word == "kvm"   ? AcceleratorChoice::require_kvm
-                       : *word == "tcg" ? AcceleratorChoice::tcg
-                                        : AcceleratorChoice::automatic;
-  }
-  return host;
+nb::dict to_dict(const MachineStats& stats) {
+  nb::dict d;
+  d["at"] = epoch_seconds(stats.at);
+  d["cpu_time"] = to_seconds(stats.cpu_time);
+  d["host_memory"] = stats.host_memory;
+  d["memory_limit"] = stats.memory_limit;
+  d["memory_used"] = stats.memory_used;
+  d["disk_read"] = stats.disk_read;
+  d["disk_written"] = stats.disk_written;
+  d["processes"] = stats.processes;
+  d["uptime"] = to_seconds(stats.uptime);
+  d["guest_answered"] = stats.guest_answered;
+  return d;
+}
+
+nb::dict to_dict(const CommandInfo& info) {
+  nb::dict d;
+  d["id"] = to_text(info.id);
+  d["pid"] = info.pid;
+  nb::list argv;
+  for (const auto& argument : info.argv) argv.append(to_path(argument));
+  d["argv"] = argv;
+  d["terminal"] = info.terminal;
+  d["running"] = info.running;
+  d["result"] = nb::none();
+  if (info.result) d["result"] = to_dict(*info.result);
+  d["started_at"] = epoch_seconds(info.started_at);
+  d["stdout_bytes"] = info.out_bytes;
+  d["stderr_bytes"] = info.err_bytes;
+  d["log_truncated"] = info.log_truncated;
+  return d;
+}
+
+nb::dict to_dict(const WalkEntry& entry) {
+  nb::dict d;
+  d["path"] = to_path(entry.path);
+  d["type"] = std::string(to_string(entry.type));
+  d["size"] = entry.size;
+  d["mode"] = entry.mode;
+  d["uid"] = entry.uid;
+  d["gid"] = entry.gid;
+  d["mtime_ns"] = entry.mtime_ns;
+  d["target"] = to_path(entry.target);
+  d["problem"] = to_text(entry.problem);
+  return d;
 }
 
 }  // namespace holt::python

@@ -2,6 +2,7 @@
 
 #include "convert.hpp"
 #include "holt/image/store.hpp"
+#include "options.hpp"
 
 #include <utility>
 

@@ -4,15 +4,20 @@
 #include "errors.hpp"
 #include "images.hpp"
 #include "machine.hpp"
+#include "streams.hpp"
 
 #include <nanobind/nanobind.h>
 
 NB_MODULE(_native, module) {
+  using namespace holt::python;
   // Calls under way at the interpreter's end keep objects alive; that is no news to a user.
   nanobind::set_leak_warnings(false);
-  holt::python::bind_errors();
-  holt::python::bind_calls(module);
-  holt::python::bind_streams(module);
-  holt::python::bind_machine(module);
-  holt::python::bind_images(module);
+  bind_errors();
+  bind_calls(module);
+  bind_streams(module);
+  MachineClass machine(module, "Machine");
+  bind_lifecycle(module, machine);
+  bind_commands(machine);
+  bind_files(machine);
+  bind_images(module);
 }
