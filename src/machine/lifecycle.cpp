@@ -5,6 +5,7 @@
 #include "machine/console.hpp"
 #include "machine/event_log.hpp"
 #include "machine/host_facts.hpp"
+#include "machine/host_memory.hpp"
 #include "machine/stream_connection.hpp"
 #include "machine/suspension.hpp"
 #include "machine/tsc.hpp"
@@ -220,6 +221,7 @@ FileLock end_by_force(const MachineFolder& folder, Deadline deadline) {
 }
 
 Launch prepare_launch(const Resources& resources, const StartOptions& options, const HostConfig& host) {
+  check_memory_fits(resources.memory_mb, host_memory_bytes());
   auto tell = [&](StartProgress::Step step, const std::string& text) {
     if (options.on_progress) options.on_progress({.step = step, .text = text});
   };
