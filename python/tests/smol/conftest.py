@@ -50,6 +50,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     assert left == [], "every test deletes its machines"
 
 
+def find_processes(marker: str) -> list[str]:
+    """A command that prints the processes whose command line has `marker`, itself not among them."""
+    pattern = f"[{marker[0]}]{marker[1:]}"
+    return ["sh", "-c", f"grep -l {pattern} /proc/[0-9]*/cmdline 2>/dev/null || true"]
+
+
 @pytest.fixture
 def name() -> str:
     return f"t-{uuid.uuid4().hex[:12]}"

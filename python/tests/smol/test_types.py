@@ -2,25 +2,11 @@
 
 import pytest
 import smol
-from smol import (
-    ConnectOptions,
-    CredentialSpec,
-    EgressInterceptor,
-    ExecOptions,
-    ExecResult,
-    MachineConfig,
-    MachineResources,
-    MachineSummary,
-    MountSpec,
-    PortSpec,
-    PublishedPort,
-    ResourceSpec,
-)
 
 
 def test_ReprsShowFieldsInOrderAndNoSecrets(behaviour):
     for expression, text in behaviour["reprs"].items():
-        assert repr(eval(expression)) == text
+        assert repr(eval(expression, vars(smol))) == text
 
 
 def test_OptionsAreMutable():

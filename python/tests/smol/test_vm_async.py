@@ -5,6 +5,7 @@ import time
 
 import pytest
 import smol
+from conftest import find_processes
 
 
 @pytest.fixture
@@ -17,8 +18,7 @@ def in_loop(body):
 
 
 async def process_is_there(machine, marker):
-    script = f"grep -l {marker} /proc/[0-9]*/cmdline 2>/dev/null | grep -v $$"
-    return (await machine.exec(["sh", "-c", script])).stdout != ""
+    return (await machine.exec(find_processes(marker))).stdout != ""
 
 
 async def wait_until_gone(machine, marker):

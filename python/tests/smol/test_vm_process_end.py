@@ -9,6 +9,7 @@ import time
 
 import pytest
 import smol
+from conftest import find_processes
 
 
 def program(body):
@@ -150,7 +151,7 @@ def test_front_24_AnInterruptEndsABlockingCallWithinASecond(home, machine):
     with done:
         assert done.stdout.readline() == "ready\n"
         deadline = time.monotonic() + 30
-        while not machine.exec(["sh", "-c", f"grep -l {marker} /proc/[0-9]*/cmdline | grep -v $$"]).stdout:
+        while not machine.exec(find_processes(marker)).stdout:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         began = time.monotonic()

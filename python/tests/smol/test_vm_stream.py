@@ -6,6 +6,7 @@ import time
 
 import pytest
 import smol
+from conftest import find_processes
 
 PROMPT = 5.0  # seconds; emulated guests on a busy host are slow, a blocked reader would wait for ever
 
@@ -19,10 +20,7 @@ def text(events, kind="stdout"):
 
 
 def has_process(machine, marker):
-    return (
-        machine.exec(["sh", "-c", f"grep -l {marker} /proc/[0-9]*/cmdline 2>/dev/null | grep -v $$"]).stdout
-        != ""
-    )
+    return machine.exec(find_processes(marker)).stdout != ""
 
 
 def wait_until(condition, seconds=20.0):
@@ -141,7 +139,7 @@ def test_AChildThatKeepsTheOutputOpenDoesNotHoldUpTheExit(machine):
     events = list(stream(machine, "sleep 251 & echo done"))
     assert events[-1] == {"kind": "exit", "exit_code": 0} and text(events) == "done\n"
     assert time.monotonic() - began < 60
-    machine.exec(["sh", "-c", "kill $(grep -l 251 /proc/[0-9]*/cmdline | cut -d/ -f3) 2>/dev/null; true"])
+    machine.exec(["pkill", "-f", "[s]leep 251"])
 
 
 def test_DeletingTheMachineDuringACommandIsAnErrorEventAndNoExit(home):

@@ -260,7 +260,7 @@ class Machine(CloudCalls):
         """The bytes of a regular file, at most 1 GiB."""
         where = check.path("path", path)
         with self._t.using() as machine:
-            return bytes(machine.read_file(where, limit=READ_LIMIT))
+            return bytes(machine.read_file(where, limit=READ_LIMIT, user=FILE_USER))
 
     def write_file(self, path: str, data: bytes | str, mode: int | None = None) -> None:
         """Replaces a file whole, makes the folders above it, follows links. Text is written as UTF-8."""
