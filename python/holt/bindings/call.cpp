@@ -21,8 +21,16 @@ constexpr auto k_waiters_deadline = 2s;
 
 std::atomic<int> waiters = 0;
 
+bool forked = false;
+
+void let_go() {
+  forked = true;
+  abandon_all();
+}
+
 /// Ends what is under way, before the interpreter does.
 void end_all() {
+  if (forked) return;
   cancel_all();
   nb::gil_scoped_release release;
   auto deadline = Deadline::after(k_waiters_deadline);
@@ -66,7 +74,7 @@ void bind_calls(nb::module_& module) {
         auto result = call.take();
         return nb::make_tuple(result.has_value(), result ? *result : nb::object(nb::none()));
       });
-  module.def("abandon_all", abandon_all);
+  module.def("abandon_all", let_go);
   module.def("end_all", end_all);
 }
 

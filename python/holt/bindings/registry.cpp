@@ -25,6 +25,7 @@ Abandonable::~Abandonable() {
 
 void abandon_all() noexcept {
   for (auto* object : objects()) object->abandon();
+  objects().clear();
 }
 
 void cancel_all() {

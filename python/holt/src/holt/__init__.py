@@ -14,6 +14,7 @@
 from importlib.metadata import version as _version
 
 from holt._async import AsyncMachine
+from holt._async_streams import AsyncExecStream, AsyncFileReader, AsyncFileWriter, AsyncTreeWalk
 from holt._errors import (
     BlockedError,
     CancelledError,
@@ -48,10 +49,11 @@ from holt._errors import (
 )
 from holt._host import HostOptions, local_availability, new_machine_name
 from holt._images import ImageInfo, find_image, list_images
-from holt._machine import Machine
-from holt._streams import ExecStream
+from holt._machine import UNCHANGED, Machine
+from holt._streams import ExecStream, FileReader, FileWriter, TreeWalk
 from holt._types import (
     Availability,
+    CommandInfo,
     CopyProblem,
     CopyResult,
     DirEntry,
@@ -59,17 +61,27 @@ from holt._types import (
     ExecResult,
     FailureReason,
     FileStat,
+    MachineEvent,
     MachineInfo,
+    MachineStats,
+    ResourceLimits,
+    Resources,
+    WalkEntry,
 )
 
 __version__: str = _version("holt")
 __engine__ = "holt"
 
 __all__ = [
+    "AsyncExecStream",
+    "AsyncFileReader",
+    "AsyncFileWriter",
     "AsyncMachine",
+    "AsyncTreeWalk",
     "Availability",
     "BlockedError",
     "CancelledError",
+    "CommandInfo",
     "ConflictError",
     "CopyProblem",
     "CopyResult",
@@ -80,7 +92,9 @@ __all__ = [
     "ExecResult",
     "ExecStream",
     "FailureReason",
+    "FileReader",
     "FileStat",
+    "FileWriter",
     "GuestLostError",
     "GuestProtocolError",
     "HostOptions",
@@ -94,7 +108,9 @@ __all__ = [
     "KvmUnavailableError",
     "LimitExceededError",
     "Machine",
+    "MachineEvent",
     "MachineInfo",
+    "MachineStats",
     "NetworkError",
     "NotADirectoryError",
     "NotFoundError",
@@ -102,14 +118,19 @@ __all__ = [
     "NotSupportedError",
     "OutcomeUnknownError",
     "PermissionDeniedError",
+    "ResourceLimits",
+    "Resources",
     "RuntimeNotInstalledError",
     "StorageError",
     "StorageFullError",
     "TimeoutError",
     "TooLargeError",
+    "TreeWalk",
+    "UNCHANGED",
     "UnauthorizedError",
     "UnsupportedPlatformError",
     "UsageError",
+    "WalkEntry",
     "__engine__",
     "__version__",
     "find_image",

@@ -170,6 +170,16 @@ def labels(what: str, value: object) -> dict[str, str]:
     return {text(f"a name in {what}", name): text(f"{what}[{name!r}]", one) for name, one in value.items()}
 
 
+def label_changes(what: str, value: object) -> dict[str, str | None]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise wrong_type(what, "a mapping of str to str or None", value)
+    return {
+        text(f"a name in {what}", name): optional_text(f"{what}[{name!r}]", one) for name, one in value.items()
+    }
+
+
 def texts(what: str, value: object) -> list[str]:
     return [text(f"{what}[{number}]", item) for number, item in enumerate(_items(what, value))]
 

@@ -8,9 +8,7 @@ from datetime import datetime, timezone
 from typing import Any, Literal
 
 MachineState = Literal["created", "starting", "running", "paused", "suspended", "stopping", "stopped", "failed"]
-FileType = Literal[
-    "regular", "directory", "symlink", "fifo", "socket", "block_device", "char_device", "unknown"
-]
+FileType = Literal["file", "directory", "symlink", "fifo", "socket", "block device", "character device", "unknown"]
 
 
 def time_of(seconds: float | None) -> datetime | None:
@@ -87,6 +85,91 @@ class FailureReason:
 
 
 @dataclass(frozen=True)
+class Resources:
+    """Size of a machine."""
+
+    cpus: int
+    memory_mb: int
+    disk_gb: int
+
+
+@dataclass(frozen=True)
+class ResourceLimits:
+    """What a command may use at most; None: what the machine has."""
+
+    cpu_seconds: int | None = None
+    """Processor time of each process. It gets SIGXCPU then, and SIGKILL a second later."""
+    file_size: int | None = None
+    """Bytes of a file that it writes."""
+    open_files: int | None = None
+    """Descriptors of each process."""
+    processes: int | None = None
+    """And threads, of everything it starts."""
+    memory: int | None = None
+    """Bytes of everything it starts; more ends it, marked `oom`."""
+    core_size: int | None = None
+    """Bytes of a core dump."""
+
+
+@dataclass(frozen=True)
+class CommandInfo:
+    """A command in the background of a machine: it ends by itself, when it is killed, or with this life of the machine."""
+
+    id: str
+    """Never given again, in no life of the machine."""
+    pid: int
+    """Inside the machine."""
+    argv: tuple[str, ...]
+    """Cut with "..." when long; untrusted text."""
+    terminal: bool
+    running: bool
+    result: ExecResult | None
+    """Once it has ended; without output."""
+    started_at: datetime
+    """On the guest's clock."""
+    stdout_bytes: int
+    """Written so far, also what the log has lost."""
+    stderr_bytes: int
+    log_truncated: bool
+    """The log has lost its beginning."""
+
+
+@dataclass(frozen=True)
+class MachineEvent:
+    """Something that happened to a machine."""
+
+    at: datetime
+    kind: str
+    """A word: ``started``, ``stopped``, ``failed``, ... (docs/reference.md)."""
+    message: str
+    code: str | None
+    """Of what went wrong."""
+
+
+@dataclass(frozen=True)
+class MachineStats:
+    """What a machine uses. Bytes and times count from the start of its VMM."""
+
+    at: datetime
+    cpu_time: float
+    """Seconds of the VMM on the host's processors."""
+    host_memory: int
+    """Resident memory of the VMM."""
+    memory_limit: int
+    """That the guest's kernel has."""
+    memory_used: int
+    """Of it, what programs could not get."""
+    disk_read: int
+    disk_written: int
+    processes: int
+    """Of commands and what they left behind."""
+    uptime: float
+    """Seconds of the guest."""
+    guest_answered: bool
+    """False: the guest's own figures are 0."""
+
+
+@dataclass(frozen=True)
 class MachineInfo:
     """Everything known of a machine without asking its guest."""
 
@@ -115,6 +198,14 @@ class MachineInfo:
     persistent: bool
     idle_stop: float | None
     """Seconds without client and user process after which it is stopped; None: never."""
+    idle_suspend: float | None
+    """Seconds without a client after which it is suspended; None: never."""
+    next_resources: Resources | None
+    """From the next start on, where they differ."""
+    suspended_bytes: int
+    """Of the saved memory of a suspended one, on the host."""
+    boot_kind: Literal["restore", "cold", "resume"] | None
+    """How its present life began."""
     disk_bytes: int
     """Blocks of its own disk on the host."""
     memory_bytes: int
@@ -145,11 +236,13 @@ class FileStat:
 
     @property
     def is_dir(self) -> bool:
+        """Whether it is a folder."""
         return self.type == "directory"
 
     @property
     def is_file(self) -> bool:
-        return self.type == "regular"
+        """Whether it is a regular file."""
+        return self.type == "file"
 
 
 @dataclass(frozen=True)
@@ -167,6 +260,26 @@ class DirEntry:
     mode: int
     """Permission bits of the target."""
     mtime_ns: int
+
+
+@dataclass(frozen=True)
+class WalkEntry:
+    """One entry of a tree in a machine. Links are not followed."""
+
+    path: str
+    """Below the folder; bytes that are no UTF-8 appear as surrogates."""
+    type: FileType
+    size: int
+    """Of a regular file."""
+    mode: int
+    """Permission bits, 0o7777."""
+    uid: int
+    gid: int
+    mtime_ns: int
+    target: str
+    """Of a symbolic link; else empty."""
+    problem: str
+    """Why this entry could not be looked at or into; else empty."""
 
 
 @dataclass(frozen=True)
@@ -216,10 +329,23 @@ def event(values: dict[str, Any]) -> Event:
     return Event(values["kind"], values.get("data", b""), None if result is None else ExecResult(**result))
 
 
+def command_info(values: dict[str, Any]) -> CommandInfo:
+    result = values["result"]
+    values["result"] = None if result is None else ExecResult(**result)
+    values["argv"] = tuple(values["argv"])
+    values["started_at"] = time_of(values["started_at"])
+    return CommandInfo(**values)
+
+
+def command_infos(values: list[dict[str, Any]]) -> list[CommandInfo]:
+    return [command_info(one) for one in values]
+
+
 def machine_info(values: dict[str, Any]) -> MachineInfo:
-    reason = values["reason"]
+    reason, sizes = values["reason"], values["next_resources"]
     if reason is not None:
         values["reason"] = FailureReason(reason["code"], reason["message"], time_of(reason["at"]), reason["signal"])
+    values["next_resources"] = None if sizes is None else Resources(**sizes)
     values["created_at"] = time_of(values["created_at"])
     values["started_at"] = time_of(values["started_at"])
     values["env_names"] = tuple(values["env_names"])
@@ -230,12 +356,28 @@ def machine_infos(values: list[dict[str, Any]]) -> list[MachineInfo]:
     return [machine_info(one) for one in values]
 
 
+def machine_events(values: list[dict[str, Any]]) -> list[MachineEvent]:
+    return [MachineEvent(**{**one, "at": time_of(one["at"])}) for one in values]
+
+
+def machine_stats(values: dict[str, Any]) -> MachineStats:
+    return MachineStats(**{**values, "at": time_of(values["at"])})
+
+
+def resources(values: dict[str, Any]) -> Resources:
+    return Resources(**values)
+
+
 def file_stat(values: dict[str, Any]) -> FileStat:
     return FileStat(**values)
 
 
 def dir_entries(values: list[dict[str, Any]]) -> list[DirEntry]:
     return [DirEntry(**one) for one in values]
+
+
+def walk_entries(values: list[dict[str, Any]]) -> list[WalkEntry]:
+    return [WalkEntry(**one) for one in values]
 
 
 def copy_result(values: dict[str, Any]) -> CopyResult:
