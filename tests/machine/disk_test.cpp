@@ -69,7 +69,7 @@ TEST(SparseFile, PagesOfZeroesBecomeHolesAndTheContentStays) {
   EXPECT_LE(blocks(dir.path() / "f"), 8u * 4096);
 }
 
-TEST(SparseFile, TheDigestSeesCutEmptiedAndChangedFiles) {
+TEST(SparseFile, CLONE_15_TheDigestSeesCutEmptiedAndChangedFiles) {
   TempDir dir;
   auto file = dir.path() / "f";
   std::string content(1 << 20, 'x');

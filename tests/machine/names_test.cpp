@@ -8,7 +8,7 @@
 namespace holt {
 namespace {
 
-TEST(MachineNames, TheRuleTakesWhatItSays) {
+TEST(MachineNames, LIFE_21_TheRuleTakesWhatItSays) {
   for (const auto* name :
        {"a", "7", "A-b_c", "con", "pydantic-ai-0123456789abcdef0123456789abcdef", "a_", "a-_-b"}) {
     EXPECT_TRUE(is_machine_name(name)) << name;
@@ -16,7 +16,7 @@ TEST(MachineNames, TheRuleTakesWhatItSays) {
   EXPECT_TRUE(is_machine_name(std::string(128, 'x')));
 }
 
-TEST(MachineNames, TheRuleRefusesTheRest) {
+TEST(MachineNames, LIFE_21_TheRuleRefusesTheRest) {
   for (const std::string name :
        {"", ".", "..", "a/b", "-x", "_x", "a--b", "a-", "ä", "a b", "a\n", "a.b", "--help"}) {
     EXPECT_FALSE(is_machine_name(name)) << name;
@@ -72,7 +72,7 @@ TEST(MachineConfig, RangesAndNamesAreChecked) {
   EXPECT_EQ(code_of({.idle_stop = Duration::zero()}), "INVALID_CONFIG");
 }
 
-TEST(MachineConfig, AnErrorNeverHoldsTheValueOfAVariable) {
+TEST(MachineConfig, CLONE_20_AnErrorNeverHoldsTheValueOfAVariable) {
   try {
     check_machine_config({.env = {{"TOKEN", std::string("hunter2\0", 8)}}});
     FAIL() << "expected INVALID_CONFIG";

@@ -60,7 +60,7 @@ TEST(MachineRecord, HoldsNoValueOfAVariable) {
   EXPECT_NE(text.find("TOKEN"), std::string::npos);
 }
 
-TEST(MachineRecord, DamageIsNamedNotRepaired) {
+TEST(MachineRecord, LIFE_20_DamageIsNamedNotRepaired) {
   auto good = encode_record(sample_record());
   EXPECT_EQ(code_of_decoding(""), ErrorCode::invalid_state);
   EXPECT_EQ(code_of_decoding("[]"), ErrorCode::invalid_state);
@@ -70,7 +70,7 @@ TEST(MachineRecord, DamageIsNamedNotRepaired) {
   EXPECT_EQ(code_of_decoding(R"({"version":-1})"), ErrorCode::invalid_state);
 }
 
-TEST(MachineRecord, ANewerVersionIsRefusedWithASentence) {
+TEST(MachineRecord, LIFE_19_ANewerVersionIsRefusedWithASentence) {
   try {
     decode_record(R"({"version":99,"name":"dev"})");
     FAIL() << "expected INVALID_STATE";
@@ -219,6 +219,7 @@ TEST_F(Folders, AHostThatRestartedIsTheReasonThen) {
 
 TEST(Launch, IsReadAsItWasWritten) {
   Launch launch{
+      .kind = LaunchKind::resume,
       .shape = {.vmm = {.path = "/q", .version = "v", .guard = TemplateGuard::rom_off},
                 .shim = "/s",
                 .boot = {.kernel = "/k", .kernel_sha256 = "1", .initramfs = "/i", .initramfs_sha256 = "2"},
@@ -228,12 +229,15 @@ TEST(Launch, IsReadAsItWasWritten) {
       .start_from = Template{"/t"},
       .machines = "/m",
       .env = {{"A", "b"}},
-      .ownership = Ownership::owned};
+      .ownership = Ownership::stopped,
+      .owner = ProcessIdentity{.pid = 12, .start_ticks = 34}};
   auto again = decode_launch(encode_launch(launch));
   EXPECT_EQ(again.shape.key(), launch.shape.key());
   EXPECT_EQ(again.start_from->folder, "/t");
   EXPECT_EQ(again.env, launch.env);
-  EXPECT_EQ(again.ownership, Ownership::owned);
+  EXPECT_EQ(again.ownership, Ownership::stopped);
+  EXPECT_EQ(again.kind, LaunchKind::resume);
+  EXPECT_EQ(again.owner->start_ticks, 34u);
   EXPECT_THROW(decode_launch("{}"), Error);
 }
 
@@ -243,7 +247,7 @@ TEST(Launch, AReportThatNeverCameIsAFailedStart) {
   EXPECT_TRUE(decode_report(encode_report({.started = true})).started);
 }
 
-TEST(TemplateKey, ChangesWithEveryInput) {
+TEST(TemplateKey, CLONE_15_ChangesWithEveryInput) {
   TemplateShape shape{.vmm = {.path = "/q", .version = "v"},
                       .boot = {.kernel_sha256 = "1", .initramfs_sha256 = "2"}};
   std::set<std::string> keys{shape.key()};

@@ -66,7 +66,7 @@ class Crash : public MachineTest {
   }
 };
 
-TEST_F(Crash, TheClientIsKilledWhileItCreatesAPersistentMachine) {
+TEST_F(Crash, LIFE_01_TheClientIsKilledWhileItCreatesAPersistentMachine) {
   {
     auto warm = create({.lifetime = Lifetime::ephemeral});
   }
@@ -88,7 +88,7 @@ TEST_F(Crash, TheClientIsKilledWhileItCreatesAPersistentMachine) {
   }
 }
 
-TEST_F(Crash, TheOwnerIsKilledAndItsEphemeralMachineGoes) {
+TEST_F(Crash, LIFE_04_TheOwnerIsKilledAndItsEphemeralMachineGoes) {
   {
     auto warm = create({.lifetime = Lifetime::ephemeral});
   }
@@ -106,7 +106,7 @@ TEST_F(Crash, TheOwnerIsKilledAndItsEphemeralMachineGoes) {
   }
 }
 
-TEST_F(Crash, TheMonitorIsKilledWhileAMachineStarts) {
+TEST_F(Crash, LIFE_01_TheMonitorIsKilledWhileAMachineStarts) {
   for (const auto* what : {"monitor", "vmm", "running"}) {
     SCOPED_TRACE(what);
     Removed m(Machine::define({.name = "victim"}, host));
@@ -130,7 +130,7 @@ TEST_F(Crash, TheMonitorIsKilledWhileAMachineStarts) {
   }
 }
 
-TEST_F(Crash, AProcessIsKilledUnderACommandAndWhatWasSyncedStays) {
+TEST_F(Crash, LIFE_16_AProcessIsKilledUnderACommandAndWhatWasSyncedStays) {
   for (bool monitor : {true, false}) {
     SCOPED_TRACE(monitor ? "monitor" : "VMM");
     Removed m(create({.name = "victim"}));
@@ -191,7 +191,7 @@ TEST_F(Crash, AProcessIsKilledWhileAMachineStops) {
   }
 }
 
-TEST_F(Crash, AGuestThatEndsItselfIsFailedWithTheReason) {
+TEST_F(Crash, LIFE_16_AGuestThatEndsItselfIsFailedWithTheReason) {
   Removed m(create());
   auto code = code_of(
       [&] { m->exec_shell("echo b > /proc/sysrq-trigger; sleep 100", {.deadline = Deadline::after(20s)}); });
@@ -202,7 +202,7 @@ TEST_F(Crash, AGuestThatEndsItselfIsFailedWithTheReason) {
   EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
 }
 
-TEST_F(Crash, AFrozenVmmIsShownRemovedAndHoldsNobodyUp) {
+TEST_F(Crash, LIFE_07_AFrozenVmmIsShownRemovedAndHoldsNobodyUp) {
   std::vector<Machine> machines;
   for (int i = 0; i < 3; i++) machines.push_back(create({.name = "frozen-" + std::to_string(i)}));
   for (const auto& m : machines) ::kill(status_of(m.name()).vmm->pid, SIGSTOP);
@@ -262,7 +262,7 @@ class FullDisk : public Crash {
   bool mounted_ = false;
 };
 
-TEST_F(FullDisk, AMachineWaitsForSpaceAndGoesOnByItself) {
+TEST_F(FullDisk, LIFE_09_AMachineWaitsForSpaceAndGoesOnByItself) {
   Removed m(create({.name = "victim"}));
   auto stream = m->exec_shell_stream("dd if=/dev/urandom of=/root/big bs=1M count=48 oflag=direct && sync");
   ASSERT_TRUE(eventually([&] { return m->state() == MachineState::paused; }, 60s));
@@ -306,7 +306,7 @@ TEST_F(FullDisk, AStopThatCannotFlushSaysWhy) {
   EXPECT_EQ(m->info().reason->code, ErrorCode::storage_full);
 }
 
-TEST_F(FullDisk, CreateSaysSoAndListStopAndRemoveWork) {
+TEST_F(FullDisk, LIFE_08_CreateSaysSoAndListStopAndRemoveWork) {
   Removed m(create({.name = "victim"}));
   fill();
   EXPECT_EQ(code_of([&] { create({.name = "other"}); }), ErrorCode::storage_full);
@@ -318,7 +318,7 @@ TEST_F(FullDisk, CreateSaysSoAndListStopAndRemoveWork) {
   m->remove({.mode = RemoveMode::force});
 }
 
-TEST_F(Crash, ARecycledPidIsNeverSignalled) {
+TEST_F(Crash, LIFE_05_ARecycledPidIsNeverSignalled) {
   Removed m(Machine::define({.name = "victim"}, host));
   auto self = *identify_process(::getpid());
   auto status = status_of("victim");
@@ -330,7 +330,7 @@ TEST_F(Crash, ARecycledPidIsNeverSignalled) {
   m->remove({.mode = RemoveMode::force});  // alive after it: nobody was signalled
 }
 
-TEST_F(Crash, DamagedRecordsAreNamedAndRemovable) {
+TEST_F(Crash, LIFE_20_DamagedRecordsAreNamedAndRemovable) {
   {
     Removed good(Machine::define({.name = "good"}, host));
   }

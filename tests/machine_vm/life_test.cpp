@@ -78,7 +78,7 @@ TEST_F(Life, RemoveRefusesARunningMachineWithoutForce) {
   EXPECT_EQ(code_of([&] { m->remove(); }), ErrorCode::not_found);
 }
 
-TEST_F(Life, ARemovedNameIsFreshAtOnce) {
+TEST_F(Life, LIFE_14_ARemovedNameIsFreshAtOnce) {
   for (int i = 0; i < 3; i++) {
     Removed m(create({.name = "again"}));
     EXPECT_FALSE(m->exists("/root/mark"));
@@ -87,7 +87,7 @@ TEST_F(Life, ARemovedNameIsFreshAtOnce) {
   }
 }
 
-TEST_F(Life, ACommandUnderWayEndsWhenItsMachineStops) {
+TEST_F(Life, LIFE_15_ACommandUnderWayEndsWhenItsMachineStops) {
   Removed m(create());
   auto stream = m->exec_shell_stream("echo up; sleep 100");
   ASSERT_EQ(stream.next()->data, "up\n");
@@ -99,7 +99,7 @@ TEST_F(Life, ACommandUnderWayEndsWhenItsMachineStops) {
       << "a command whose machine was stopped has no known end";
 }
 
-TEST_F(Life, AnIdleMachineStopsAndABackgroundProcessKeepsItUp) {
+TEST_F(Life, LIFE_24_AnIdleMachineStopsAndABackgroundProcessKeepsItUp) {
   Removed m(create({.idle_stop = 500ms}));
   EXPECT_EQ(m->exec_shell("sleep 3 >/dev/null 2>&1 &").shell_code(), 0);
   auto begin = std::chrono::steady_clock::now();
@@ -160,7 +160,7 @@ for host in sys.argv[2].split():
   EXPECT_LT(::accept(listener.get(), nullptr, nullptr), 0) << "somebody reached the host";
 }
 
-TEST_F(Life, ClonesOfOneTemplateDifferFromTheFirstInstruction) {
+TEST_F(Life, CLONE_01_ClonesOfOneTemplateDifferFromTheFirstInstruction) {
   const std::string script =
       "import os,ctypes; print(os.urandom(16).hex()); "
       "print(open('/proc/sys/kernel/random/uuid').read().strip());"
@@ -183,7 +183,7 @@ TEST_F(Life, ClonesOfOneTemplateDifferFromTheFirstInstruction) {
   EXPECT_EQ(lines.size(), count) << "two machines share something that must be their own";
 }
 
-TEST_F(Life, TheGuestsClockIsTheHosts) {
+TEST_F(Life, CLONE_07_TheGuestsClockIsTheHosts) {
   Removed m(create());
   auto text = m->exec({"date", "+%s%N"}).out;
   auto guest = std::chrono::nanoseconds(std::stoll(text));
@@ -191,7 +191,7 @@ TEST_F(Life, TheGuestsClockIsTheHosts) {
   EXPECT_LT(std::chrono::abs(now - guest), 5s);
 }
 
-TEST_F(Life, MachinesNeverChangeTheirTemplateOrImage) {
+TEST_F(Life, CLONE_09_MachinesNeverChangeTheirTemplateOrImage) {
   auto templates = host.directories.cache / "templates";
   {
     auto m = create({.lifetime = Lifetime::ephemeral});
@@ -217,7 +217,7 @@ TEST_F(Life, MachinesNeverChangeTheirTemplateOrImage) {
   EXPECT_EQ(before, digest_all());
 }
 
-TEST_F(Life, AnEphemeralMachinesSecretsReachNoDisk) {
+TEST_F(Life, CLONE_19_AnEphemeralMachinesSecretsReachNoDisk) {
   auto m = create({.env = {{"API_KEY", "k-31415926535"}}, .lifetime = Lifetime::ephemeral});
   EXPECT_EQ(m.exec_shell("echo $API_KEY").out, "k-31415926535\n");
   for (const auto& entry : std::filesystem::recursive_directory_iterator(state.path())) {
@@ -229,7 +229,7 @@ TEST_F(Life, AnEphemeralMachinesSecretsReachNoDisk) {
     EXPECT_EQ(line.find("k-3141"), std::string::npos);
 }
 
-TEST_F(Life, TwentyMachinesAtOnceAllWorkAndGo) {
+TEST_F(Life, LIFE_12_TwentyMachinesAtOnceAllWorkAndGo) {
   std::atomic<int> done = 0;
   std::vector<std::jthread> threads;
   for (int i = 0; i < 20; i++) {
@@ -247,7 +247,7 @@ TEST_F(Life, TwentyMachinesAtOnceAllWorkAndGo) {
   EXPECT_EQ(done, 20);
 }
 
-TEST_F(Life, OfTwentyThatCreateOneNameOneWins) {
+TEST_F(Life, LIFE_13_OfTwentyThatCreateOneNameOneWins) {
   std::atomic<int> won = 0;
   std::atomic<int> conflicts = 0;
   std::vector<std::jthread> threads;
@@ -264,7 +264,7 @@ TEST_F(Life, OfTwentyThatCreateOneNameOneWins) {
   Machine::open("same", host).remove({.mode = RemoveMode::force});
 }
 
-TEST_F(Life, TwoStartsAtOnceBootOnce) {
+TEST_F(Life, LIFE_13_TwoStartsAtOnceBootOnce) {
   Removed m(Machine::define({.name = "twice"}, host));
   std::vector<std::jthread> threads;
   for (int i = 0; i < 4; i++) threads.emplace_back([&] { m->start(); });
@@ -297,7 +297,7 @@ TEST_F(Life, WhatIsMissingIsNamed) {
   EXPECT_EQ(code_of([&] { create({.name = "a/b"}); }), ErrorCode::invalid_config);
 }
 
-TEST_F(Life, CancelledCreationLeavesNothing) {
+TEST_F(Life, LIFE_28_CancelledCreationLeavesNothing) {
   for (auto delay : {1ms, 30ms, 100ms, 200ms, 300ms}) {
     CancellationToken token;
     std::jthread canceller([&] {

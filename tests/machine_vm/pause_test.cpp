@@ -332,6 +332,33 @@ TEST_F(OwnerEndTest, LIFE_04_AMachineOfAnOwnerThatDiesIsFlushedAndStopped) {
   }
 }
 
+TEST_F(OwnerEndTest, LIFE_04_AMachineGoesWithItsOwnerWhereThatIsWanted) {
+  for (int how : {0, SIGKILL}) {
+    SCOPED_TRACE(how);
+    in_a_child(
+        [&] {
+          auto m = Machine::create({.name = "owned"}, {.owner_end = OwnerEnd::remove}, host);
+          m.exec_shell("echo written > /root/f");
+          m.stop();
+          m.start({.owner_end = OwnerEnd::remove});
+          if (m.read_file("/root/f") != "written\n") ::_exit(1);
+        },
+        [&] {
+          if (how != 0) ::kill(::getpid(), how);
+        });
+    EXPECT_TRUE(eventually([&] { return Machine::list_all(host).empty(); }, 10s));
+  }
+}
+
+TEST_F(OwnerEndTest, LIFE_04_AMachineThatWasStoppedBeforeItsOwnerEndedStays) {
+  {
+    auto owner = Machine::create({.name = "owned"}, {.owner_end = OwnerEnd::remove}, host);
+    owner.stop();
+  }
+  Removed m(Machine::open("owned", host));
+  EXPECT_EQ(m->state(), MachineState::stopped);
+}
+
 TEST_F(OwnerEndTest, LIFE_04_AChildOfTheOwnerThatLivesOnOrEndsChangesNothing) {
   Removed m(Machine::define({.name = "owned"}, host));
   {

@@ -1,0 +1,454 @@
+// Cases of the life of machines and of clones, one test each, named by the case's id.
+#include "holt/machine/prune.hpp"
+#include "machine_vm/vm_fixture.hpp"
+
+#include <csignal>
+#include <fcntl.h>
+#include <set>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace holt::test {
+namespace {
+
+std::size_t open_descriptors() {
+  std::error_code error;
+  auto all = std::filesystem::directory_iterator("/proc/self/fd", error);
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+std::size_t entries_below(const std::filesystem::path& folder) {
+  std::error_code error;
+  auto all = std::filesystem::recursive_directory_iterator(folder, error);
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+class Cases : public MachineTest {
+ protected:
+  machine::MachineFolder folder(const std::string& name) {
+    return machine::MachineFolders(host.directories).of(name);
+  }
+
+  /// The exit code of a process that runs `body`, 100 when it throws.
+  static int in_child(const std::function<int()>& body) {
+    pid_t pid = ::fork();
+    if (pid == 0) {
+      try {
+        ::_exit(body());
+      } catch (...) {
+        ::_exit(100);
+      }
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  std::filesystem::path script(const std::string& name, const std::string& text) {
+    auto path = state.path() / name;
+    write_file_atomically(path, "#!/bin/sh\n" + text, {.mode = 0755});
+    return path;
+  }
+};
+
+TEST_F(Cases, LIFE_02_ARemovalThatIsKilledIsFinishedByTheNext) {
+  for (int step = 0; step < 8; step++) {
+    SCOPED_TRACE(step);
+    create({.name = "victim", .resources = {.memory_mb = 256}}).exec_shell("echo x > /root/f");
+    pid_t child = ::fork();
+    if (child == 0) {
+      code_of([&] { Machine::open("victim", host).remove({.mode = RemoveMode::force}); });
+      ::_exit(0);
+    }
+    auto at = Deadline::after(4ms * step);
+    eventually([&] { return at.passed(); });
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    for (const auto& info : Machine::list_all(host)) {
+      EXPECT_TRUE(info.state != MachineState::running || info.responsive)
+          << "half-removed and shown as usable";
+      Machine::open(info.name, host).remove({.mode = RemoveMode::force});
+    }
+    EXPECT_TRUE(Machine::list_all(host).empty());
+  }
+}
+
+TEST_F(Cases, LIFE_03_NothingIsRemovedBeforeItsVmmIsDead) {
+  auto m = create({.name = "victim"});
+  auto status = status_of("victim");
+  ::kill(status.vmm->pid, SIGSTOP);
+  ::kill(status.monitor->pid, SIGSTOP);
+  std::atomic<bool> early = false;
+  std::jthread watcher([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      if (!std::filesystem::exists(folder("victim").disk()) && is_alive(*status.vmm)) early = true;
+    }
+  });
+  m.remove({.mode = RemoveMode::force});
+  watcher.request_stop();
+  watcher.join();
+  EXPECT_FALSE(early);
+  EXPECT_FALSE(is_alive(*status.vmm));
+}
+
+TEST_F(Cases, LIFE_06_AZombieIsDead) {
+  Removed m(Machine::define({.name = "victim"}, host));
+  pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  auto identity = *identify_process(child);
+  ::kill(child, SIGKILL);
+  siginfo_t info{};
+  ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+  auto status = status_of("victim");
+  status.state = MachineState::running;
+  status.vmm = status.monitor = identity;
+  folder("victim").write_status(status);
+  EXPECT_EQ(m->state(), MachineState::failed);
+  auto begin = std::chrono::steady_clock::now();
+  m->stop();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 1s);
+  m->start();
+  EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_F(Cases, LIFE_10_TooFewDescriptorsAreASentenceAndLeaveNothing) {
+  Removed m(create({.name = "there"}));
+  for (rlim_t most : {8, 12, 16, 24, 32}) {
+    SCOPED_TRACE(most);
+    int code = in_child([&] {
+      rlimit limit{most, most};
+      ::setrlimit(RLIMIT_NOFILE, &limit);
+      auto failure = code_of([&] {
+        auto other = create({.name = "other"});
+        other.exec({"true"});
+      });
+      // Whatever it is, it is said by a code of its own.
+      return failure == ErrorCode::internal ? 1 : 0;
+    });
+    EXPECT_EQ(code, 0);
+    EXPECT_TRUE(eventually([&] {
+      for (const auto& info : Machine::list_all(host)) {
+        if (info.name == "other") Machine::open("other", host).remove({.mode = RemoveMode::force});
+      }
+      return Machine::list_all(host).size() == 1;
+    }));
+    EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
+  }
+}
+
+TEST_F(Cases, LIFE_11_ALongPathWorksAndAHomeThatIsNoFolderIsNamed) {
+  auto good = host.directories.state;
+  host.directories.state = good / std::string(120, 'a') / std::string(120, 'b');
+  {
+    Removed m(create());
+    EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
+  }
+  write_file_atomically(good / "file", "");
+  host.directories.state = good / "file" / "below";
+  EXPECT_EQ(code_of([&] { create(); }), ErrorCode::not_a_directory);
+  EXPECT_TRUE(Machine::list_all(host).empty());
+  auto small = good / "readonly";
+  std::filesystem::create_directory(small);
+  if (::mount("tmpfs", small.c_str(), "tmpfs", MS_RDONLY, nullptr) == 0) {
+    host.directories.state = small;
+    EXPECT_NE(code_of([&] { create(); }), std::nullopt);
+    ::umount2(small.c_str(), MNT_DETACH);
+  }
+  host.directories.state = good;
+}
+
+TEST_F(Cases, LIFE_17_CyclesOfStartWriteAndStopKeepWhatWasStoppedAndLeakNothing) {
+  Removed m(Machine::define({.name = "cycled", .resources = {.memory_mb = 256}}, host));
+  m->start();
+  m->stop();
+  auto descriptors = open_descriptors();
+  auto files = entries_below(state.path());
+  std::string kept;
+  for (int i = 1; i <= 10; i++) {
+    m->start();
+    EXPECT_EQ(m->exec_shell("cat /root/log 2>/dev/null").out.substr(0, kept.size()), kept);
+    m->exec_shell("echo " + std::to_string(i) + " >> /root/log");
+    if (i % 5 == 0) {
+      kill_and_wait(*status_of("cycled").vmm, Deadline::after(5s));
+      m->wait(WaitFor::ended, {.deadline = Deadline::after(10s)});
+    } else {
+      kept = m->read_file("/root/log");
+      m->stop();
+    }
+  }
+  EXPECT_EQ(open_descriptors(), descriptors);
+  EXPECT_LE(entries_below(state.path()), files + 1) << "a stop or a crash left a file";
+}
+
+TEST_F(Cases, LIFE_22_AMachineThatWasFrozenWithItsMonitorHasTheRightTimeAndItsCommands) {
+  Removed m(create({.name = "frozen"}));
+  auto stream = m->exec_shell_stream("echo up; sleep 1; echo done");
+  ASSERT_EQ(stream.next()->data, "up\n");
+  auto status = status_of("frozen");
+  ::kill(status.vmm->pid, SIGSTOP);
+  ::kill(status.monitor->pid, SIGSTOP);
+  ASSERT_FALSE(eventually([] { return false; }, 3s));  // real time has to pass
+  ::kill(status.monitor->pid, SIGCONT);
+  ::kill(status.vmm->pid, SIGCONT);
+  EXPECT_EQ(stream.next({.deadline = Deadline::after(20s)})->data, "done\n");
+  auto guest = std::chrono::nanoseconds(std::stoll(m->exec({"date", "+%s%N"}).out));
+  EXPECT_LT(std::chrono::abs(std::chrono::system_clock::now().time_since_epoch() - guest), 1s);
+}
+
+TEST_F(Cases, LIFE_23_TimesInTheFutureMakeNothingOldOrUnusable) {
+  Removed m(create({.name = "later"}));
+  m->stop();
+  auto future = std::filesystem::file_time_type::clock::now() + std::chrono::hours(24 * 365);
+  for (const auto& file : {folder("later").status_file(), folder("later").record_file()}) {
+    std::filesystem::last_write_time(file, future);
+  }
+  auto found = prune({.kinds = {PruneKind::machines}, .older_than = 1s, .mode = PruneMode::remove}, host);
+  EXPECT_TRUE(found.items.empty()) << "a machine of the future was taken for an old one";
+  m->start();
+  EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
+}
+
+TEST_F(Cases, LIFE_27_AllCallersOfAFirstUseThatFailsGetTheReasonAndTheNextUseWorks) {
+  std::atomic<int> not_found = 0;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 10; i++) {
+    threads.emplace_back([&] {
+      if (code_of([&] { create({.image = "nobody/has-this:latest"}); }) == ErrorCode::not_found) not_found++;
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(not_found, 10);
+  EXPECT_TRUE(Machine::list_all(host).empty());
+  auto m = create({.lifetime = Lifetime::ephemeral});
+  EXPECT_EQ(m.exec({"true"}).shell_code(), 0);
+}
+
+TEST_F(Cases, LIFE_29_AVmmThatEndsAtOnceIsMissingOrHangsIsBoundedAndLeavesNothing) {
+  auto version = "case \"$*\" in *--version*) echo 'QEMU emulator version 7.2.1'; exit 0;; esac\n";
+  TempDir cache;
+  host.directories.cache = cache.path();
+  host.accelerator = AcceleratorChoice::tcg;
+  const std::vector<std::pair<std::filesystem::path, std::string>> broken{
+      {script("ends", std::string(version) + "echo 'this board is unknown' >&2; exit 1\n"), "ends at once"},
+      {script("hangs", std::string(version) + "exec sleep 1000\n"), "hangs"},
+      {state.path() / "missing", "is missing"}};
+  for (const auto& [program, what] : broken) {
+    SCOPED_TRACE(what);
+    host.qemu = program;
+    auto begin = std::chrono::steady_clock::now();
+    auto code = code_of(
+        [&] { Machine::create({.name = "never"}, {.call = {.deadline = Deadline::after(3s)}}, host); });
+    EXPECT_TRUE(code == ErrorCode::hypervisor_unavailable || code == ErrorCode::timeout)
+        << (code ? to_string(*code) : "it started");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
+    EXPECT_TRUE(Machine::list_all(host).empty());
+    EXPECT_TRUE(eventually([&] { return processes_naming(program.string()).empty(); }, 5s));
+  }
+}
+
+TEST_F(Cases, LIFE_30_AnotherUserReachesNeitherSocketNorDiskNorList) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  // The folder itself is made passable, so that it is the machine's own folder that keeps others out.
+  ::chmod(state.path().c_str(), 0755);
+  Removed m(create({.name = "mine", .env = {{"KEY", "secret"}}}));
+  auto path = folder("mine").path();
+  EXPECT_EQ(
+      in_child([&] {
+        if (::setresgid(65534, 65534, 65534) != 0 || ::setresuid(65534, 65534, 65534) != 0) return 50;
+        for (const char* file : {"machine.json", "env.json", "disk.qcow2", "monitor.sock", "console.log"}) {
+          if (::access((path / file).c_str(), R_OK) == 0) return 1;
+        }
+        if (!Machine::list_all(host).empty()) return 2;
+        if (!code_of([&] { Machine::open("mine", host).exec({"true"}); })) return 3;
+        if (!code_of([&] { Machine::open("mine", host).remove({.mode = RemoveMode::force}); })) return 4;
+        return 0;
+      }),
+      0);
+  EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
+  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms::owner_all);
+}
+
+TEST_F(Cases, LIFE_31_DescriptorsFilesAndProcessesEndWhereTheyBegan) {
+  {
+    auto warm = create({.lifetime = Lifetime::ephemeral});
+    warm.exec({"true"});
+  }
+  EXPECT_TRUE(eventually([&] { return Machine::list_all(host).empty(); }));
+  auto descriptors = open_descriptors();
+  auto files = entries_below(state.path());
+  auto threads = entries_below("/proc/self/task");
+  for (int i = 0; i < 5; i++) {
+    auto m = create({.lifetime = Lifetime::ephemeral});
+    for (int j = 0; j < 20; j++) m.exec({"true"});
+    EXPECT_NE(code_of([&] { create({.image = "nobody/has-this:latest"}); }), std::nullopt);
+    EXPECT_NE(code_of([&] { m.exec({"true"}, {.working_dir = "/nowhere"}); }), std::nullopt);
+    m.remove({.mode = RemoveMode::force});
+  }
+  EXPECT_EQ(open_descriptors(), descriptors);
+  EXPECT_EQ(entries_below(state.path()), files);
+  EXPECT_LE(entries_below("/proc/self/task"), threads + 40) << "threads of this process are left";
+}
+
+TEST_F(Cases, CLONE_03_NetworkSecretsOfTwoClonesDiffer) {
+  // The source ports of one destination follow from a secret of the kernel, drawn at the first connection.
+  auto ports = [&] {
+    auto m = create({.lifetime = Lifetime::ephemeral});
+    return m
+        .exec({"python3", "-c",
+               "import socket\n"
+               "s = socket.socket(); s.bind(('127.0.0.1', 5000)); s.listen(16)\n"
+               "for i in range(6):\n"
+               "    c = socket.create_connection(('127.0.0.1', 5000)); print(c.getsockname()[1])\n"})
+        .out;
+  };
+  std::set<std::string> seen;
+  for (int i = 0; i < 3; i++) seen.insert(ports());
+  EXPECT_EQ(seen.size(), 3u) << "two clones choose the same ports: " << *seen.begin();
+  EXPECT_FALSE(seen.contains(""));
+}
+
+TEST_F(Cases, CLONE_04_NothingButTheGuestProgramRunsInAFreshMachine) {
+  auto m = create({.lifetime = Lifetime::ephemeral});
+  auto out = m.exec({"python3", "-c",
+                     "import os\n"
+                     "for p in sorted(int(x) for x in os.listdir('/proc') if x.isdigit()):\n"
+                     "    try: f = open(f'/proc/{p}/stat').read()\n"
+                     "    except OSError: continue\n"
+                     "    ppid = int(f[f.rindex(')') + 2:].split()[1])\n"
+                     "    if p == os.getpid() or p == 2 or ppid == 2: continue\n"
+                     "    print(p, open(f'/proc/{p}/cmdline').read().split('\\0')[0])\n"})
+                 .out;
+  EXPECT_EQ(out, "1 holt-guest\n");
+}
+
+TEST_F(Cases, CLONE_06_NamesAreTheMachinesOwnAndNoHostKeyIsShared) {
+  Removed a(create({.name = "first"}));
+  Removed b(create({.name = "second"}));
+  auto of = [](Machine& m, const char* script) { return m.exec_shell(script).out; };
+  EXPECT_EQ(of(*a, "hostname"), "first\n");
+  EXPECT_EQ(of(*b, "hostname"), "second\n");
+  EXPECT_EQ(of(*a, "ls /etc/ssh/ssh_host_* 2>/dev/null"), "");
+  auto id = of(*a, "cat /etc/machine-id");
+  EXPECT_NE(id, of(*b, "cat /etc/machine-id"));
+  a->exec_shell("echo 0123456789abcdef0123456789abcdef > /etc/machine-id");
+  a->stop();
+  a->start();
+  EXPECT_EQ(of(*a, "cat /etc/machine-id"), "0123456789abcdef0123456789abcdef\n")
+      << "an id of its own was replaced";
+}
+
+TEST_F(Cases, CLONE_16_OfManyFirstRunsOneBuildsTheTemplateAndADeadBuilderHoldsNobodyUp) {
+  TempDir cache;
+  host.directories.cache = cache.path();
+  auto small = [&](const std::string& name) {
+    return MachineConfig{.name = name, .resources = {.cpus = 1, .memory_mb = 192}};
+  };
+  pid_t builder = ::fork();
+  if (builder == 0) {
+    code_of([&] { create(small("killed")); });
+    ::_exit(0);
+  }
+  auto staging = [&] {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(cache.path() / "templates", error)) {
+      if (entry.path().filename().string().ends_with(".staging")) return true;
+    }
+    return false;
+  };
+  ASSERT_TRUE(eventually(staging, 30s));
+  std::atomic<int> done = 0;
+  std::atomic<int> built = 0;
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; i++) {
+    threads.emplace_back([&, i] {
+      try {
+        StartOptions options{.on_progress = [&](const StartProgress& progress) {
+          if (progress.step == StartProgress::Step::building_template) built++;
+        }};
+        auto m = Machine::create(small("first-" + std::to_string(i)), options, host);
+        if (m.exec({"true"}).success()) done++;
+        m.remove({.mode = RemoveMode::force});
+      } catch (const Error& e) {
+        ADD_FAILURE() << e.what();
+      }
+    });
+  }
+  ::kill(builder, SIGKILL);
+  ::waitpid(builder, nullptr, 0);
+  threads.clear();
+  EXPECT_EQ(done, 4);
+  EXPECT_EQ(built, 1);
+  for (const auto& info : Machine::list_all(host))
+    Machine::open(info.name, host).remove({.mode = RemoveMode::force});
+}
+
+TEST_F(Cases, CLONE_17_IdleClonesShareTheirTemplatesPages) {
+  std::vector<Machine> machines;
+  for (int i = 0; i < 4; i++) {
+    machines.push_back(create({.resources = {.memory_mb = 256}, .lifetime = Lifetime::ephemeral}));
+  }
+  for (const auto& m : machines) {
+    auto path = std::filesystem::path("/proc") / std::to_string(*m.info().pid) / "smaps_rollup";
+    auto text = read_file_if_exists(path, 65536).value_or("");
+    auto at = text.find("\nPss:");
+    if (at == std::string::npos) GTEST_SKIP() << "the memory of QEMU cannot be looked at here";
+    EXPECT_LT(std::atoi(text.c_str() + at + 5), 60 * 1024) << text;
+  }
+}
+
+TEST_F(Cases, CLONE_24_FilesGivenToAMachineAreGoneWithIt) {
+  auto m = create({.name = "secret"});
+  m.write_file("/root/key", "k-27182818284590", {.durability = Durability::now});
+  m.remove({.mode = RemoveMode::force});
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(state.path())) {
+    if (!entry.is_regular_file()) continue;
+    auto text = read_file(entry.path(), std::size_t{256} << 20);
+    EXPECT_EQ(text.find("k-27182818284590"), std::string::npos) << entry.path();
+  }
+}
+
+TEST_F(Cases, ADiskBelowTheDefaultIsBuiltOnceAndHoldsWhatItSays) {
+  Removed a(create({.name = "small", .resources = {.memory_mb = 256, .disk_gb = 2}}));
+  auto size = [](Machine& m) { return std::stoull(m.exec_shell("df --output=size -B1M / | tail -1").out); };
+  EXPECT_LT(size(*a), 2048u);
+  EXPECT_GT(size(*a), 1700u);
+  a->exec_shell("head -c 50000000 /dev/urandom > /root/f");
+  a->stop();
+  a->resize({.disk_gb = 3});
+  a->start();
+  EXPECT_GT(size(*a), 2700u);
+  EXPECT_EQ(a->exec_shell("stat -c %s /root/f").out, "50000000\n");
+  EXPECT_EQ(code_of([&] { create({.resources = {.disk_gb = 4097}}); }), ErrorCode::invalid_config);
+}
+
+TEST_F(Cases, PruneTakesWhatHasEndedAndLeavesTheRest) {
+  Removed up(create({.name = "up", .resources = {.memory_mb = 256}}));
+  Removed sleeping(create({.name = "sleeping", .resources = {.memory_mb = 256}}));
+  sleeping->suspend();
+  Removed old(Machine::define({.name = "old"}, host));
+  PruneOptions options{.kinds = {PruneKind::machines}, .mode = PruneMode::report};
+  auto report = prune(options, host);
+  ASSERT_EQ(report.items.size(), 1u);
+  EXPECT_EQ(report.items[0].name, "old");
+  EXPECT_GT(report.bytes(), 0u);
+  EXPECT_EQ(Machine::list_all(host).size(), 3u) << "a report removed something";
+  options.older_than = 1h;
+  EXPECT_TRUE(prune(options, host).items.empty());
+  options.older_than = {};
+  options.mode = PruneMode::remove;
+  EXPECT_EQ(prune(options, host).items.size(), 1u);
+  EXPECT_EQ(Machine::list_all(host).size(), 2u);
+  // Only what it would take: the image is shared with the other tests.
+  auto images = prune({.kinds = {PruneKind::images}, .mode = PruneMode::report}, host);
+  for (const auto& item : images.items) EXPECT_NE(item.name, up->info().image_reference);
+}
+
+}  // namespace
+}  // namespace holt::test
