@@ -16,14 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::uint64_t disk_bytes_for(const MachineConfig& config, const image::Image& image) {
-  auto bytes = std::uint64_t{config.resources.disk_gb} << 30;
-  if (bytes >= image.disk_bytes) return bytes;
-  throw Error(
-      ErrorCode::not_supported,
-      fmt::format("A disk of {} GiB is smaller than the image's file system", config.resources.disk_gb),
-      {.subject = image.reference,
-       .hint = fmt::format("Choose at least {} GiB.", (image.disk_bytes + (1 << 30) - 1) >> 30)});
+std::uint64_t disk_bytes_for(const MachineConfig& config) {
+  return std::uint64_t{config.resources.disk_gb} << 30;
 }
 
 MachineRecord record_for(const MachineConfig& config, const image::Image& image) {
@@ -33,7 +27,7 @@ MachineRecord record_for(const MachineConfig& config, const image::Image& image)
       .image_reference = image.reference,
       .image_digest = image.digest,
       .image_file = image.ext4,
-      .disk_bytes = disk_bytes_for(config, image),
+      .disk_bytes = disk_bytes_for(config),
       .working_dir = config.working_dir.empty() ? image.config.working_dir : config.working_dir,
       .user = config.user.empty() ? image.config.user : config.user,
       .image_env = image.config.env,
@@ -59,6 +53,7 @@ Defined define_machine(const MachineConfig& config, const HostConfig& host) {
   image::Store store(host.directories);
   auto image = store.resolve(config.image.empty() ? image::k_default_image : std::string_view(config.image));
   auto pin = store.pin(image, Deadline::after(30s));
+  if (disk_bytes_for(config) < image.disk_bytes) image = store.with_disk_size(image, disk_bytes_for(config));
 
   auto staged = folders.stage();
   MachineFolder staging(staged.folder.path());

@@ -60,7 +60,7 @@ Json QmpClient::call(const std::string& command, const Json& arguments, std::opt
   send(dump_json(request) + "\n", passed_fd, deadline);
   for (;;) {
     Json message = next_message(deadline);
-    bool is_answer = message.value("id", Json()) == Json(id);
+    bool is_answer = !message.contains("id") || message["id"] == Json(id);
     if (is_answer && message.contains("return")) return message["return"];
     if (is_answer && message.contains("error")) {
       auto text = message["error"].is_object() ? message["error"].value("desc", Json("")) : Json("");

@@ -61,10 +61,10 @@ void make_memory_file(const std::filesystem::path& path, unsigned memory_mb) {
 }
 
 /// Boots, waits for the guest program and writes both files.
-void boot_and_save(const TemplateShape& shape, const Template& made) {
+void boot_and_save(const TemplateShape& shape, const Template& made, Deadline limit) {
   auto command = shape.command();
   command.memory = {.kind = GuestMemory::Kind::template_writer, .file = made.memory()};
-  auto deadline = Deadline::after(k_boot_deadline);
+  auto deadline = Deadline::after(k_boot_deadline).earlier(limit);
   auto vmm = Vmm::start(command);
   ConsoleReader console(std::move(vmm.console()), made.folder / "console.log");
   try {
@@ -226,7 +226,7 @@ Template TemplateStore::build(const TemplateShape& shape, const TemplateProgress
       if (progress.cancel) progress.cancel->throw_if_cancelled();
       try {
         make_memory_file(staging.memory(), shape.memory_mb);
-        boot_and_save(shape, staging);
+        boot_and_save(shape, staging, progress.deadline);
         break;
       } catch (const Error& e) {
         bool final = attempt > 1 || e.code() == ErrorCode::storage_full || progress.deadline.passed();

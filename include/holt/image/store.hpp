@@ -7,6 +7,7 @@
 //
 // Layout below Directories::data/images:
 //   entries/HEX/root.ext4, image.json    one folder for each image digest, renamed into place when it is
+//   entries/HEX/root-SIZE.ext4           the same in a smaller file system, SIZE in MiB
 //   whole references/NAME.json                 one small file for each reference locks/HEX.lock held while an
 //   entry is pinned, built or removed staging/                             what is being built; left-overs of
 //   dead builders are cleared by the next one
@@ -105,6 +106,12 @@ class Store {
   /// until its own record names the digest. Throws Error TIMEOUT at the deadline, NOT_FOUND when the image
   /// has gone.
   FileLock pin(const Image& image, Deadline deadline) const;
+
+  /// The same image in a smaller file system of `bytes`, a multiple of 1 MiB, kept beside the other for the
+  /// next machine of that size. Call with the image pinned. Throws Error: INVALID_CONFIG when the image does
+  /// not fit, RUNTIME_NOT_INSTALLED without resize2fs, STORAGE_FULL, CANCELLED.
+  Image with_disk_size(const Image& image, std::uint64_t bytes,
+                       const std::optional<CancellationToken>& cancel = std::nullopt) const;
 
   /// Takes a reference away, and the image with its last reference. Throws Error: USAGE, NOT_FOUND, CONFLICT
   /// when `in_use` says so of the last reference.
