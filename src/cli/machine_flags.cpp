@@ -62,6 +62,7 @@ void MachineFlags::declare(Options& options) {
   options.disk("--disk", disk_gb_, "Disk, e.g. 40G; a bare number is GiB (default 20G)");
   options.texts("--label", "KEY=VALUE", labels_, "Label, for 'holt ls --filter label=...'");
   options.duration("--idle-timeout", idle_timeout_, "Stop it after so long without client and user process");
+  options.duration("--idle-suspend", idle_suspend_, "Suspend it after so long without client");
   options.flag("--require-kvm", require_kvm_, "Refuse software emulation, which is no isolation boundary");
 
   options.later_flag("--net", "a network in the machine");
@@ -98,6 +99,7 @@ MachineConfig MachineFlags::config() const {
   if (memory_mb_) config.resources.memory_mb = *memory_mb_;
   if (disk_gb_) config.resources.disk_gb = *disk_gb_;
   config.idle_stop = idle_timeout_;
+  config.idle_suspend = idle_suspend_;
   return config;
 }
 

@@ -36,6 +36,7 @@ class MachineFlags {
   std::optional<unsigned> memory_mb_;
   std::optional<unsigned> disk_gb_;
   std::optional<Duration> idle_timeout_;
+  std::optional<Duration> idle_suspend_;
   bool require_kvm_ = false;
 };
 

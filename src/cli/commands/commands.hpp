@@ -18,6 +18,16 @@ std::unique_ptr<Command> make_inspect();
 std::unique_ptr<Command> make_logs();
 std::unique_ptr<Command> make_stop();
 std::unique_ptr<Command> make_rm();
+std::unique_ptr<Command> make_pause();
+std::unique_ptr<Command> make_suspend();
+std::unique_ptr<Command> make_resume();
+std::unique_ptr<Command> make_stats();
+std::unique_ptr<Command> make_events();
+std::unique_ptr<Command> make_wait();
+std::unique_ptr<Command> make_update();
+std::unique_ptr<Command> make_prune();
+/// What 'start --attach' does behind the start: the console, until the machine ends.
+Outcome follow_console(Session& session, const std::string& name);
 std::unique_ptr<Command> make_image_ls();
 std::unique_ptr<Command> make_image_inspect();
 std::unique_ptr<Command> make_image_import();

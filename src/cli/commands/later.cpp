@@ -9,31 +9,11 @@
 namespace holt::cli {
 namespace {
 
-constexpr std::array<std::string_view, 25> k_later_verbs{"pull",
-                                                         "shell",
-                                                         "sh",
-                                                         "fork",
-                                                         "clone",
-                                                         "snapshot",
-                                                         "pause",
-                                                         "suspend",
-                                                         "resume",
-                                                         "prune",
-                                                         "serve",
-                                                         "mcp",
-                                                         "stats",
-                                                         "update",
-                                                         "rename",
-                                                         "wait",
-                                                         "events",
-                                                         "port",
-                                                         "config",
-                                                         "completion",
-                                                         "image export",
-                                                         "image prune",
-                                                         "image build-default",
-                                                         "agent chat",
-                                                         "agent tools"};
+constexpr std::array<std::string_view, 17> k_later_verbs{
+    "pull",       "shell",      "sh",           "fork",        "clone",
+    "snapshot",   "serve",      "mcp",          "rename",      "port",
+    "config",     "completion", "image export", "image prune", "image build-default",
+    "agent chat", "agent tools"};
 
 class LaterVerb : public Command {
  public:

@@ -2,27 +2,47 @@
 #include "cli/errors.hpp"
 #include "cli/machines.hpp"
 #include "holt/base/encoding.hpp"
+#include "holt/base/files.hpp"
+#include "holt/base/time.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <fcntl.h>
 #include <poll.h>
 #include <string>
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 namespace holt::cli {
 namespace {
 
+constexpr std::size_t k_longest_events = std::size_t{4} << 20;
+constexpr std::size_t k_longest_message = 1000;
 constexpr std::size_t k_piece = std::size_t{64} << 10;
 // How soon `logs -f` sees that a machine has gone without a last word.
 constexpr int k_state_interval_ms = 500;
 
 class LogsCommand : public Command {
  public:
+  enum class Log { chosen, console_to_come, events };
+  explicit LogsCommand(Log log = Log::chosen, std::string name = {})
+      : log_(log), name_(std::move(name)), follow_(log == Log::console_to_come), events_(log == Log::events) {
+    if (follow_) lines_ = 0;
+  }
+
   CommandInfo info() const override {
+    if (log_ == Log::events) {
+      return {.name = "events",
+              .group = Group::machines,
+              .summary = "Print what happened to a machine: 'logs --events'",
+              .usage = "[flags] NAME",
+              .example = "holt events -f dev"};
+    }
     return {.name = "logs",
             .group = Group::machines,
-            .summary = "Print the console of a machine, also of one that was stopped",
+            .summary = "Print the console or the events of a machine, also of one that was stopped",
             .usage = "[flags] NAME",
             .example = "holt logs -n 50 dev"};
   }
@@ -31,21 +51,26 @@ class LogsCommand : public Command {
     options.argument("NAME", name_, "Machine");
     options.flag("-f,--follow", follow_, "Go on until the machine stops");
     options.number("-n,--lines", "N", lines_, "The last N lines only");
-    options.flag("--console", console_, "The console (the default, and the only log of this version)");
+    options.duration("--since", since_, "Of events: only what happened in so long until now");
+    if (log_ == Log::events) return;
+    options.flag("--console", console_, "The console (the default)");
+    options.flag("--events", events_, "What happened to the machine: starts, stops, failures, with times");
     options.later_flag("--exec", "the log of commands");
-    options.later_flag("--events", "the log of events");
     options.later_flag("--network", "the log of the network");
-    options.later_value("--since", "times in logs");
-    options.later_flag("--timestamps", "times in logs");
+    options.later_flag("--timestamps", "times in the console log");
   }
 
   Outcome run(Session& session) override {
+    if (console_ && events_) throw usage_error("give --console or --events, not both");
+    if (since_ && !events_) throw usage_error("--since needs --events: the console has no times");
     auto machine = find_machine(session, name_);
-    Fd file(::open(machine.console_log().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    const auto path = events_ ? machine.event_log() : machine.console_log();
+    if (since_) begin_ = wall_now() - std::chrono::duration_cast<std::chrono::microseconds>(*since_);
+    Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (!file && errno == ENOENT && !follow_) return ToolExit{};
-    if (!file) throw system_error(errno, "Open the console log", machine.name());
-    print(session, tail(read_rest(file)));
-    if (follow_) follow(session, machine, file);
+    if (!file) throw system_error(errno, "Open the log", machine.name());
+    print(session, tail(events_ ? older_events(machine) + read_rest(file) : read_rest(file)));
+    if (follow_) follow(session, machine, path, file);
     finish_line(session);
     return ToolExit{};
   }
@@ -63,6 +88,11 @@ class LogsCommand : public Command {
     }
   }
 
+  /// Those that no longer stand in the file itself.
+  static std::string older_events(const Machine& machine) {
+    return read_file_if_exists(machine.event_log().string() + ".1", k_longest_events).value_or("");
+  }
+
   std::string tail(std::string text) const {
     if (!lines_) return text;
     std::size_t at = text.size();
@@ -77,17 +107,35 @@ class LogsCommand : public Command {
 
   /// Guest bytes unchanged, or with --json one object a line.
   void print(Session& session, const std::string& text) {
-    if (!session.globals.json) return session.output.out(text);
+    if (!session.globals.json && !events_) return session.output.out(text);
     open_line_ += text;
     std::size_t at = 0;
     for (auto end = open_line_.find('\n'); end != std::string::npos; end = open_line_.find('\n', at)) {
-      print_json_line(session, open_line_.substr(at, end - at));
+      print_line(session, open_line_.substr(at, end - at));
       at = end + 1;
     }
     open_line_.erase(0, at);
   }
 
+  void print_line(Session& session, const std::string& line) const {
+    if (!events_) return print_json_line(session, line);
+    auto event = parse_json(line);
+    if (!event || !event->is_object()) return;
+    auto at = event->value("atUs", Json(0));
+    if (!at.is_number_integer() || at.get<std::int64_t>() < begin_.time_since_epoch().count()) return;
+    auto text = [&](const char* name) {
+      auto value = event->value(name, Json());
+      return value.is_string() ? printable(value.get<std::string>(), k_longest_message) : std::string();
+    };
+    if (session.globals.json) {
+      return session.output.json(
+          {{"ts", text("at")}, {"source", "events"}, {"stream", text("kind")}, {"text", text("message")}});
+    }
+    session.output.line(fmt::format("{} {} {}", text("at"), text("kind"), text("message")));
+  }
+
   void finish_line(Session& session) {
+    if (events_) return;
     if (!open_line_.empty()) print_json_line(session, std::exchange(open_line_, {}));
   }
 
@@ -97,9 +145,9 @@ class LogsCommand : public Command {
         {{"ts", nullptr}, {"source", "console"}, {"stream", "console"}, {"text", utf8_replace(line)}});
   }
 
-  void follow(Session& session, const Machine& machine, const Fd& file) {
+  void follow(Session& session, const Machine& machine, const std::filesystem::path& path, const Fd& file) {
     Fd watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-    ::inotify_add_watch(watch.get(), machine.console_log().c_str(), IN_MODIFY);
+    ::inotify_add_watch(watch.get(), path.c_str(), IN_MODIFY);
     const auto& token = session.interrupts.token();
     bool running = true;
     while (running && !token.cancelled()) {
@@ -119,20 +167,32 @@ class LogsCommand : public Command {
     try {
       auto state = machine.state();
       return state != MachineState::stopped && state != MachineState::failed &&
-             state != MachineState::created;
+             state != MachineState::created && state != MachineState::suspended;
     } catch (const Error&) {  // removed meanwhile
       return false;
     }
   }
 
+  Log log_;
   std::string name_;
   std::optional<unsigned> lines_;
-  bool follow_ = false;
+  bool follow_;
   bool console_ = false;
+  bool events_;
+  std::optional<Duration> since_;
+  WallTime begin_{};
   std::string open_line_;
 };
 
 }  // namespace
+
+std::unique_ptr<Command> make_events() {
+  return std::make_unique<LogsCommand>(LogsCommand::Log::events);
+}
+
+Outcome follow_console(Session& session, const std::string& name) {
+  return LogsCommand(LogsCommand::Log::console_to_come, name).run(session);
+}
 
 std::unique_ptr<Command> make_logs() {
   return std::make_unique<LogsCommand>();

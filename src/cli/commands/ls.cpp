@@ -1,8 +1,9 @@
 #include "cli/commands/commands.hpp"
-#include "cli/errors.hpp"
+#include "cli/filters.hpp"
 #include "cli/machines.hpp"
 #include "cli/table.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,35 +13,6 @@ namespace holt::cli {
 namespace {
 
 constexpr std::size_t k_shown_image = 40;
-
-struct Filter {
-  std::string key;
-  std::string value;
-};
-
-Filter parse_filter(const std::string& text) {
-  auto equals = text.find('=');
-  Filter filter{.key = text.substr(0, equals), .value = {}};
-  if (equals != std::string::npos) filter.value = text.substr(equals + 1);
-  bool known = filter.key == "label" || filter.key == "state" || filter.key == "image";
-  if (!known || filter.value.empty()) {
-    throw usage_error(fmt::format("--filter: '{}' is no filter", printable(text, 80)),
-                      "Write label=KEY=VALUE, state=STATE or image=REFERENCE.");
-  }
-  if (filter.key == "state" && !machine_state_from(filter.value)) {
-    throw usage_error(fmt::format("--filter: '{}' is no state", printable(filter.value, 40)));
-  }
-  return filter;
-}
-
-bool matches(const MachineInfo& info, const Filter& filter) {
-  if (filter.key == "state") return to_string(info.state) == filter.value;
-  if (filter.key == "image") return info.image_reference == filter.value || info.image_digest == filter.value;
-  auto equals = filter.value.find('=');
-  auto label = info.labels.find(filter.value.substr(0, equals));
-  if (label == info.labels.end()) return false;
-  return equals == std::string::npos || label->second == filter.value.substr(equals + 1);
-}
 
 class LsCommand : public Command {
  public:
@@ -62,17 +34,12 @@ class LsCommand : public Command {
   }
 
   Outcome run(Session& session) override {
-    std::vector<Filter> filters;
-    bool any_state = all_;
-    for (const auto& text : filters_) {
-      filters.push_back(parse_filter(text));
-      any_state = any_state || filters.back().key == "state";
-    }
+    auto filters = parse_filters(filters_);
+    bool any_state =
+        all_ || std::ranges::any_of(filters, [](const Filter& filter) { return filter.key == "state"; });
     std::vector<MachineInfo> shown;
     for (auto& info : Machine::list_all(session.host())) {
-      bool wanted = any_state || is_up(info.state);
-      for (const auto& filter : filters) wanted = wanted && matches(info, filter);
-      if (wanted) shown.push_back(std::move(info));
+      if ((any_state || is_up(info.state)) && matches_all(info, filters)) shown.push_back(std::move(info));
     }
     print(session, shown);
     return ToolExit{};

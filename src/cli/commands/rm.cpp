@@ -1,5 +1,6 @@
 #include "cli/commands/commands.hpp"
 #include "cli/errors.hpp"
+#include "cli/filters.hpp"
 #include "cli/machines.hpp"
 
 #include <iostream>
@@ -27,13 +28,18 @@ class RmCommand : public Command {
     options.arguments("NAME", names_, Need::optional, "Machines, by their whole names");
     options.flag("-f,--force", force_, "Also those that run; quiet for those that are not there");
     options.flag("--all", all_, "All machines");
-    options.later_value("--filter", "deleting by filter");
+    options.texts("--filter", "KEY=VALUE", filters_,
+                  "Those that label=KEY[=VALUE], state=STATE or image=REFERENCE says");
   }
 
   Outcome run(Session& session) override {
-    if (names_.empty() != all_) throw usage_error("name machines, or give --all, not both");
-    if (all_) {
-      for (const auto& info : Machine::list_all(session.host())) names_.push_back(info.name);
+    bool chosen = all_ || !filters_.empty();
+    if (names_.empty() != chosen) throw usage_error("name machines, or give --all or --filter, not both");
+    if (chosen) {
+      auto filters = parse_filters(filters_);
+      for (const auto& info : Machine::list_all(session.host())) {
+        if (matches_all(info, filters)) names_.push_back(info.name);
+      }
       if (!names_.empty()) confirm(session);
     }
     Successes removed(session);
@@ -46,8 +52,8 @@ class RmCommand : public Command {
   void confirm(Session& session) const {
     if (force_) return;
     if (session.globals.no_input || ::isatty(STDIN_FILENO) == 0) {
-      throw usage_error("'rm --all' would ask, and nobody can answer here",
-                        "Give --force to delete all machines.");
+      throw usage_error("'rm' of machines without their names would ask, and nobody can answer here",
+                        "Give --force to delete them.");
     }
     session.output.err(fmt::format("holt: delete {} machines and their disks? [y/N] ", names_.size()));
     std::string answer;
@@ -68,6 +74,7 @@ class RmCommand : public Command {
   }
 
   std::vector<std::string> names_;
+  std::vector<std::string> filters_;
   bool force_ = false;
   bool all_ = false;
 };

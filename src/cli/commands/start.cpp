@@ -1,4 +1,5 @@
 #include "cli/commands/commands.hpp"
+#include "cli/errors.hpp"
 #include "cli/machines.hpp"
 
 #include <string>
@@ -20,12 +21,16 @@ class StartCommand : public Command {
 
   void declare(Options& options) override {
     options.arguments("NAME", names_, Need::required, "Machines");
-    options.later_flag("-a,--attach", "attaching to a start");
-    options.later_value("--wait", "waiting for ports");
+    options.flag("-a,--attach", attach_, "Show the console until the machine ends or holt is interrupted");
+    options.text("--wait", "ready|none", wait_,
+                 "ready: return when it accepts commands (the default, and always so)");
     options.duration("--wait-timeout", timeout_, "Give up after so long (default 30s)");
   }
 
   Outcome run(Session& session) override {
+    if (wait_ == "ports") throw later_error("waiting for ports");
+    if (wait_ && wait_ != "ready" && wait_ != "none") throw usage_error("--wait: give ready or none");
+    if (attach_ && names_.size() != 1) throw usage_error("--attach needs exactly one machine");
     Successes started(session);
     for_each_name(session, names_, [&](const std::string& name) {
       auto machine = find_machine(session, name);
@@ -38,12 +43,15 @@ class StartCommand : public Command {
       started.add(machine.name());
     });
     started.finish();
+    if (attach_) return follow_console(session, names_.front());
     return ToolExit{};
   }
 
  private:
   std::vector<std::string> names_;
   std::optional<Duration> timeout_;
+  std::optional<std::string> wait_;
+  bool attach_ = false;
 };
 
 }  // namespace
