@@ -43,11 +43,16 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+double middle(std::vector<double> all) {
+  auto at = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  std::ranges::nth_element(all, at);
+  return *at;
+}
+
 double median_of(int times, const std::function<void()>& work) {
   std::vector<double> all;
   for (int i = 0; i < times; ++i) all.push_back(seconds_of(work));
-  std::ranges::nth_element(all, all.begin() + times / 2);
-  return all[static_cast<std::size_t>(times) / 2];
+  return middle(std::move(all));
 }
 
 void expect(bool holds, const char* what) {
@@ -90,6 +95,7 @@ class Bench {
     big_file(machine);
     small_files(machine);
     stop_and_start();
+    suspend_and_resume();
     many_machines();
   }
 
@@ -209,6 +215,25 @@ class Bench {
     machine.remove({.mode = RemoveMode::force});
     print_row("stop and start, with a file written before and read after",
               fmt::format("{:.0f} ms", took * 1e3), "<= 600 ms", took <= 0.6);
+  }
+
+  void suspend_and_resume() {
+    auto machine = Machine::create({.name = "bench-suspend"}, {}, home_.host);
+    machine.exec_shell("head -c 104857600 /dev/urandom > /dev/shm/used");
+    std::vector<double> saves;
+    std::vector<double> resumes;
+    for (int i = 0; i < 5; ++i) {
+      saves.push_back(seconds_of([&] { machine.suspend(); }));
+      resumes.push_back(seconds_of([&] {
+        machine.resume();
+        expect(machine.exec({"true"}).success(), "a resumed machine answers");
+      }));
+    }
+    machine.remove({.mode = RemoveMode::force});
+    print_row("suspend, 1 GiB with 100 MiB of random data", fmt::format("{:.0f} ms", middle(saves) * 1e3),
+              "<= 1500 ms", middle(saves) <= 1.5);
+    print_row("resume of it, to the first answer", fmt::format("{:.0f} ms", middle(resumes) * 1e3),
+              "<= 600 ms", middle(resumes) <= 0.6);
   }
 
   void many_machines() {
