@@ -39,6 +39,10 @@ if(HOLT_SANITIZE)
   target_link_options(holt_flags INTERFACE ${HOLT_SANITIZE_FLAGS})
 endif()
 
+if(HOLT_BUILD_FUZZ)
+  target_compile_options(holt_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 find_program(HOLT_CCACHE ccache)
 if(HOLT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER "${HOLT_CCACHE}")

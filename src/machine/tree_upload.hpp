@@ -12,20 +12,29 @@
 
 namespace holt::machine {
 
+/// Where the items of a tree go, in the order of the stream.
+class TreeTarget {
+ public:
+  virtual ~TreeTarget() = default;
+  /// A regular file (but a hard link) is followed by exactly its size in bytes() and hole().
+  virtual void entry(const protocol::TreeEntry& entry) = 0;
+  virtual void bytes(std::string_view bytes) = 0;
+  /// Zero bytes that are not sent; of an entry with `holes`.
+  virtual void hole(std::uint64_t size) = 0;
+};
+
 /// Every call throws Error when the guest ended the copy, with its reason. Gone without finish() it ends the
 /// copy where it stands.
-class TreeUpload {
+class TreeUpload final : public TreeTarget {
  public:
   TreeUpload(const MachineFolder& folder, const std::string& target, const CopyOptions& options);
-  ~TreeUpload();
+  ~TreeUpload() override;
   TreeUpload(const TreeUpload&) = delete;
   TreeUpload& operator=(const TreeUpload&) = delete;
 
-  /// A regular file (but a hard link) is followed by exactly its size in bytes() and hole().
-  void entry(const protocol::TreeEntry& entry);
-  void bytes(std::string_view bytes);
-  /// Zero bytes that are not sent; of an entry with `holes`.
-  void hole(std::uint64_t size);
+  void entry(const protocol::TreeEntry& entry) override;
+  void bytes(std::string_view bytes) override;
+  void hole(std::uint64_t size) override;
   /// Waits until the guest has written all.
   CopyResult finish();
 
