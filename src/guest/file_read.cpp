@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 namespace holt::guest {
@@ -16,6 +18,22 @@ using namespace protocol;
 
 /// Most that a file whose size reads as 0 is believed to hold (/proc, /sys).
 constexpr std::uint64_t k_max_sizeless = std::uint64_t{16} << 20;
+
+/// Files that the kernel makes up while they are read; the sizes of sysfs are invented too.
+bool is_made_up(int fd) {
+  struct statfs system{};
+  if (::fstatfs(fd, &system) != 0) return false;
+  switch (system.f_type) {
+    case PROC_SUPER_MAGIC:
+    case SYSFS_MAGIC:
+    case CGROUP2_SUPER_MAGIC:
+    case DEBUGFS_MAGIC:
+    case TRACEFS_MAGIC:
+      return true;
+    default:
+      return false;
+  }
+}
 
 }  // namespace
 
@@ -29,6 +47,7 @@ Outcome<Fd> open_regular(int folder, const std::string& name, const std::string&
   if (!fd) return refuse_errno(errno, "read", shown);
   if (::fstat(fd.get(), &status) != 0) return refuse_errno(errno, "read", shown);
   if (!S_ISREG(status.st_mode)) return refuse(ErrorCode::not_regular, "not a regular file: " + shown, shown);
+  if (status.st_size > 0 && is_made_up(fd.get())) status.st_size = 0;
   return fd;
 }
 

@@ -1,5 +1,6 @@
 // The connection itself, and a host that breaks the rules: PID 1 must outlive it.
 #include "guest/guest_client.hpp"
+#include "holt/base/files.hpp"
 
 #include <gtest/gtest.h>
 
@@ -57,7 +58,7 @@ TEST(Connection, AnswersPings) {
   EXPECT_EQ(guest.client().connection_frame(FrameType::pong).payload, "abc");
 }
 
-TEST(Connection, NewHelloEndsTheStreamsOfTheOldConnection) {
+TEST(Connection, CHAN_27_NewHelloEndsTheStreamsOfTheOldConnection) {
   HostedGuest guest;
   auto& client = guest.client();
   client.open(ExecRequest{.argv = {"sleep", "300"}});
@@ -89,7 +90,7 @@ std::string frame(protocol::FrameHeader header, std::string_view payload) {
   return bytes;
 }
 
-TEST(Connection, BrokenRulesEndTheConnectionAndNotTheProgram) {
+TEST(Connection, CHAN_27_BrokenRulesEndTheConnectionAndNotTheProgram) {
   expect_refusal(std::string(16, '\xff'), "bad_header");
   expect_refusal(frame({.type = FrameType::request, .stream = 9}, "rubbish"), "malformed_message");
   expect_refusal(frame({.type = FrameType::output, .stream = 9}, "x"), "unknown_type");
@@ -98,7 +99,7 @@ TEST(Connection, BrokenRulesEndTheConnectionAndNotTheProgram) {
   expect_refusal(lost, "bad_sequence");
 }
 
-TEST(Connection, OverdraftOfInputIsRefused) {
+TEST(Connection, CHAN_27_OverdraftOfInputIsRefused) {
   HostedGuest guest;
   auto& client = guest.client();
   auto stream = client.open(ExecRequest{.argv = {"sleep", "300"}, .stdin_mode = protocol::StdinMode::stream});
@@ -118,6 +119,20 @@ TEST(Connection, FramesForEndedStreamsAreDropped) {
   client.send({.type = FrameType::cancel, .stream = stream});
   client.send({.type = FrameType::input, .stream = stream}, "late");
   EXPECT_EQ(client.call(ExecRequest{.argv = {"echo", "on"}}).output, "on\n");
+}
+
+TEST(Connection, CHAN_27_AHostThatLeavesInTheMiddleOfAWriteLeavesNothingBehind) {
+  TempDir dir;
+  HostedGuest guest;
+  auto& client = guest.client();
+  auto stream = client.open(protocol::WriteFileRequest{.path = (dir.path() / "f").string()});
+  client.send_input(stream, std::string(2 << 20, 'x'));
+  // A new greeting is what a host that comes back sends first.
+  client.send({.type = FrameType::hello}, protocol::encode(protocol::Hello{}));
+  client.connection_frame(FrameType::hello);
+  EXPECT_EQ(client.call(ExecRequest{.argv = {"echo", "on"}}).output, "on\n");
+  auto deadline = Deadline::after(5s);
+  while (!std::filesystem::is_empty(dir.path())) ASSERT_FALSE(deadline.passed()) << "a file of the old host";
 }
 
 }  // namespace

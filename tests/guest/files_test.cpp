@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <fstream>
 #include <set>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -47,7 +49,7 @@ class Files : public testing::Test {
   GuestClient& client = guest.client();
 };
 
-TEST_F(Files, RoundTripAtTheEdgesOfSizes) {
+TEST_F(Files, FILES_01_RoundTripAtTheEdgesOfSizes) {
   for (std::size_t size :
        {0U, 1U, 65535U, 65536U, 65537U, (1U << 20) - 1, 1U << 20, (1U << 20) + 1, 5'000'001U}) {
     auto bytes = random_bytes(size);
@@ -69,12 +71,12 @@ TEST_F(Files, ReadsPiecesByOffsetAndLength) {
   EXPECT_EQ(client.call(ReadFileRequest{.path = path("file"), .offset = 99}).output, "");
 }
 
-TEST_F(Files, FilesOfTheKernelWithoutSizeAreReadToTheirEnd) {
+TEST_F(Files, FILES_09_FilesOfTheKernelWithoutSizeAreReadToTheirEnd) {
   EXPECT_NE(client.call(ReadFileRequest{.path = "/proc/self/status"}).output.find("holt-guest"),
             std::string::npos);
 }
 
-TEST_F(Files, WhatIsNoFileIsRefusedAndNeverBlocks) {
+TEST_F(Files, FILES_09_WhatIsNoFileIsRefusedAndNeverBlocks) {
   ::mkfifo(path("fifo").c_str(), 0644);
   EXPECT_EQ(failure(ReadFileRequest{.path = dir.path()}).code, "IS_DIRECTORY");
   auto fifo = failure(ReadFileRequest{.path = path("fifo")});
@@ -85,7 +87,25 @@ TEST_F(Files, WhatIsNoFileIsRefusedAndNeverBlocks) {
   EXPECT_EQ(client.call(WriteFileRequest{.path = dir.path()}, "x").failure().code, "IS_DIRECTORY");
 }
 
-TEST_F(Files, MissingPathsAreNotFound) {
+TEST_F(Files, FILES_09_WhatIsBoundToNoFileAnswersWithinASecond) {
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  ASSERT_LT(path("socket").size(), sizeof address.sun_path);
+  path("socket").copy(address.sun_path, sizeof address.sun_path);
+  ASSERT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(read("socket").failure().code, "NOT_REGULAR");
+  EXPECT_EQ(failure(ReadFileRequest{.path = "/dev/tty"}).code, "NOT_REGULAR");
+  // Whether there is something to read or it may be read at all is the host's affair; it must not wait.
+  client.call(ReadFileRequest{.path = "/proc/kmsg"});
+  EXPECT_NE(client.call(ReadFileRequest{.path = "/proc/self/environ"}).final_frame, std::nullopt);
+  // The kernel's own files claim 4096 bytes and hold fewer.
+  auto setting = client.call(ReadFileRequest{.path = "/sys/kernel/mm/transparent_hugepage/enabled"});
+  EXPECT_FALSE(setting.failed()) << setting.failure().message;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 1s);
+}
+
+TEST_F(Files, FILES_10_MissingPathsAreNotFound) {
   EXPECT_EQ(read("no").failure().code, "NOT_FOUND");
   EXPECT_EQ(failure(StatRequest{.path = path("no")}).code, "NOT_FOUND");
   EXPECT_EQ(failure(ListRequest{.path = path("no")}).code, "NOT_FOUND");
@@ -94,7 +114,7 @@ TEST_F(Files, MissingPathsAreNotFound) {
   EXPECT_FALSE(client.call(ExistsRequest{.path = path("no")}).reply<ExistsReply>().exists);
 }
 
-TEST_F(Files, FileWhereAParentShouldBe) {
+TEST_F(Files, FILES_10_FileWhereAParentShouldBe) {
   put("file", "x");
   auto write_below = client.call(WriteFileRequest{.path = path("file/x"), .make_parents = true}, "x");
   EXPECT_EQ(write_below.failure().code, "NOT_A_DIRECTORY");
@@ -105,7 +125,7 @@ TEST_F(Files, FileWhereAParentShouldBe) {
   EXPECT_EQ(failure(ListRequest{.path = path("file")}).code, "NOT_A_DIRECTORY");
 }
 
-TEST_F(Files, WriteMakesParentsWhenAsked) {
+TEST_F(Files, FILES_10_WriteMakesParentsWhenAsked) {
   auto result = client.call(WriteFileRequest{.path = path("a/b/c"), .make_parents = true}, "x");
   EXPECT_TRUE(result.reply<WriteFileReply>().created);
   EXPECT_EQ(content("a/b/c"), "x");
@@ -113,7 +133,7 @@ TEST_F(Files, WriteMakesParentsWhenAsked) {
   EXPECT_EQ(mode_of("a/b/c"), 0644U);
 }
 
-TEST_F(Files, OverwriteKeepsModeOwnerAndAttributes) {
+TEST_F(Files, FILES_03_OverwriteKeepsModeOwnerAndAttributes) {
   put("file", "old", 0751);
   bool has_xattr = ::setxattr(path("file").c_str(), "user.note", "kept", 4, 0) == 0;
   if (::geteuid() == 0) ASSERT_EQ(::chown(path("file").c_str(), 1000, 1001), 0);
@@ -130,7 +150,25 @@ TEST_F(Files, OverwriteKeepsModeOwnerAndAttributes) {
   if (has_xattr) EXPECT_EQ(::getxattr(path("file").c_str(), "user.note", note.data(), note.size()), 4);
 }
 
-TEST_F(Files, WriteGoesThroughLinksAlsoDanglingOnes) {
+TEST_F(Files, FILES_03_OfSeveralHardLinksOnlyTheNameWrittenChanges) {
+  put("one", "old");
+  fs::create_hard_link(path("one"), path("two"));
+  EXPECT_FALSE(write("one", "new").failed());
+  EXPECT_EQ(content("one"), "new");
+  EXPECT_EQ(content("two"), "old");
+}
+
+TEST_F(Files, FILES_03_AFolderThatMayNotBeWrittenKeepsItsFiles) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to act as another user";
+  fs::permissions(dir.path(), fs::perms(0755));
+  put("closed/file", "old", 0666);
+  auto denied = client.call(WriteFileRequest{.path = path("closed/file"), .user = "1000"}, "new");
+  EXPECT_EQ(denied.failure().code, "PERMISSION_DENIED");
+  EXPECT_EQ(content("closed/file"), "old");
+  EXPECT_EQ(names_in("closed"), 1U);
+}
+
+TEST_F(Files, FILES_03_WriteGoesThroughLinksAlsoDanglingOnes) {
   put("target", "old");
   fs::create_symlink("target", path("link"));
   fs::create_symlink(path("made"), path("dangling"));
@@ -141,7 +179,7 @@ TEST_F(Files, WriteGoesThroughLinksAlsoDanglingOnes) {
   EXPECT_EQ(content("made"), "new");
 }
 
-TEST_F(Files, LinkLoopsEndWithAnError) {
+TEST_F(Files, FILES_08_LinkLoopsEndWithAnError) {
   fs::create_symlink("b", path("a"));
   fs::create_symlink("a", path("b"));
   for (const auto& failed :
@@ -156,7 +194,7 @@ TEST_F(Files, LinkLoopsEndWithAnError) {
   EXPECT_FALSE(page.entries[0].size);
 }
 
-TEST_F(Files, FailedOrCancelledWritesChangeNothingAndLeaveNothing) {
+TEST_F(Files, FILES_02_FailedOrCancelledWritesChangeNothingAndLeaveNothing) {
   put("d/file", "old");
   auto short_write = client.call(WriteFileRequest{.path = path("d/file"), .size = 5}, "abc");
   EXPECT_TRUE(short_write.failed());
@@ -174,7 +212,7 @@ TEST_F(Files, FailedOrCancelledWritesChangeNothingAndLeaveNothing) {
   EXPECT_EQ(names_in("d"), 1U);
 }
 
-TEST_F(Files, ReadersSeeTheOldOrTheNewContentWhole) {
+TEST_F(Files, FILES_02_ReadersSeeTheOldOrTheNewContentWhole) {
   put("file", std::string(1 << 20, 'a'));
   auto stream = client.open(WriteFileRequest{.path = path("file")});
   client.send_input(stream, std::string(2 << 20, 'b'));
@@ -184,7 +222,7 @@ TEST_F(Files, ReadersSeeTheOldOrTheNewContentWhole) {
   EXPECT_EQ(content("file"), std::string(2 << 20, 'b'));
 }
 
-TEST_F(Files, ExactlyOneCreateOnlyWins) {
+TEST_F(Files, FILES_14_ExactlyOneCreateOnlyWins) {
   std::vector<std::uint32_t> streams;
   for (int i = 0; i < 20; ++i) {
     streams.push_back(client.open(WriteFileRequest{.path = path("once"), .write = WriteMode::create_only}));
@@ -227,7 +265,7 @@ TEST_F(Files, TooManyOperationsAtOnceAreRefusedAtOnce) {
   EXPECT_FALSE(client.call(ShutdownRequest{}).failed()) << "the flush of a machine has no limit to wait for";
 }
 
-TEST_F(Files, AnyNameOfBytesWorks) {
+TEST_F(Files, FILES_07_AnyNameOfBytesWorks) {
   for (std::string name :
        {"a b", "new\nline", "quote'\"", "$(x)", "-rf", "\xff\xfe", "*", "trailing.", "\xf0\x9f\x98\x80"}) {
     ASSERT_FALSE(write(name, name).failed()) << name;
@@ -242,7 +280,7 @@ TEST_F(Files, AnyNameOfBytesWorks) {
   EXPECT_EQ(write(std::string(256, 'n'), "x").failure().error_number, ENAMETOOLONG);
 }
 
-TEST_F(Files, PathFormsAreTheKernels) {
+TEST_F(Files, FILES_08_PathFormsAreTheKernels) {
   put("a/x", "x");
   put("b/x", "y");
   EXPECT_EQ(client.call(ReadFileRequest{.path = path("a/../b//./x")}).output, "y");
@@ -252,7 +290,7 @@ TEST_F(Files, PathFormsAreTheKernels) {
   EXPECT_EQ(failure(StatRequest{.path = path("a%2fx")}).code, "NOT_FOUND");
 }
 
-TEST_F(Files, StatTellsTypesSizesAndTimes) {
+TEST_F(Files, FILES_13_StatTellsTypesSizesAndTimes) {
   put("file", "four", 0640);
   timespec times[2] = {{.tv_sec = 0, .tv_nsec = 0}, {.tv_sec = -5, .tv_nsec = 123456789}};
   ::utimensat(AT_FDCWD, path("file").c_str(), times, 0);
@@ -268,7 +306,32 @@ TEST_F(Files, StatTellsTypesSizesAndTimes) {
   EXPECT_EQ(link.link_target, "file");
 }
 
-TEST_F(Files, ListsManyEntriesInPages) {
+TEST_F(Files, FILES_13_NoSizeTimeOrModeIsCut) {
+  constexpr std::uint64_t k_tebibyte = std::uint64_t{1} << 40;
+  {
+    Fd fd(::open(path("sparse").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    ASSERT_EQ(::pwrite(fd.get(), "data", 4, 0), 4);
+    ASSERT_EQ(::ftruncate(fd.get(), static_cast<off_t>(k_tebibyte)), 0);
+  }
+  auto stat = [&](const std::string& name) {
+    return client.call(StatRequest{.path = path(name)}).reply<FileStatus>();
+  };
+  EXPECT_EQ(stat("sparse").size, k_tebibyte);
+  EXPECT_LE(stat("sparse").allocated, 65536U);
+  ::chmod(path("sparse").c_str(), 07777);
+  EXPECT_EQ(stat("sparse").mode, 07777U);
+  constexpr std::int64_t k_year_2200 = 7'258'118'400;
+  timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, {.tv_sec = k_year_2200, .tv_nsec = 1}};
+  ::utimensat(AT_FDCWD, path("sparse").c_str(), times, 0);
+  EXPECT_EQ(stat("sparse").mtime_s, k_year_2200);
+  EXPECT_EQ(stat("sparse").mtime_ns, 1U);
+  fs::create_symlink("gone", path("dangling"));
+  EXPECT_EQ(failure(StatRequest{.path = path("dangling")}).code, "NOT_FOUND");
+  auto link = client.call(StatRequest{.path = path("dangling"), .links = Links::keep}).reply<FileStatus>();
+  EXPECT_EQ(link.type, FileType::symlink);
+}
+
+TEST_F(Files, FILES_12_ListsManyEntriesInPages) {
   fs::create_directory(path("many"));
   for (int i = 0; i < 3000; ++i) std::ofstream(path("many/" + std::string(200, 'n') + std::to_string(i)));
   auto result = client.call(ListRequest{.path = path("many")});
@@ -300,7 +363,7 @@ TEST_F(Files, MakeDirIsQuietWhenItIsThere) {
   EXPECT_TRUE(fs::is_directory(path("a/b")));
 }
 
-TEST_F(Files, RemoveTakesTreesAndLinksButNotTheirTargets) {
+TEST_F(Files, FILES_11_RemoveTakesTreesAndLinksButNotTheirTargets) {
   put("tree/a/b/c", "x");
   put("tree/d", "x");
   put("outside/kept", "x");
@@ -314,19 +377,51 @@ TEST_F(Files, RemoveTakesTreesAndLinksButNotTheirTargets) {
   EXPECT_TRUE(fs::exists(path("outside/kept")));
 }
 
-TEST_F(Files, RemoveReachesTheBottomOfADeepTree) {
+/// In memory where the host has such a place: a disk takes minutes for as many entries.
+TempDir place_for_many() {
+  return TempDir(fs::exists("/dev/shm") ? "/dev/shm" : fs::temp_directory_path());
+}
+
+TEST_F(Files, FILES_11_RemoveReachesTheBottomOfADeepTree) {
   // Deeper than any path may be long.
-  constexpr std::uint64_t k_levels = 3000;
-  Fd folder(::open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  constexpr std::uint64_t k_levels = 10'000;
+  auto place = place_for_many();
+  Fd folder(::open(place.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (std::uint64_t i = 0; i < k_levels; ++i) {
     ASSERT_EQ(::mkdirat(folder.get(), "dddddddddd", 0755), 0);
     folder.reset(::openat(folder.get(), "dddddddddd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   }
-  auto removed = client.call(RemoveRequest{.path = path("dddddddddd"), .recursive = true});
-  EXPECT_EQ(removed.reply<RemoveReply>().entries, k_levels);
+  auto stream = client.open(RemoveRequest{.path = place.path() / "dddddddddd", .recursive = true});
+  EXPECT_EQ(client.wait(stream, 60s).reply<RemoveReply>().entries, k_levels);
 }
 
-TEST_F(Files, RemoveSparesTheRootAndWhatIsToStay) {
+TEST_F(Files, FILES_11_RemoveTakesAWideTree) {
+  constexpr std::uint64_t k_files = 200'000;
+  auto place = place_for_many();
+  auto wide = place.path() / "wide";
+  fs::create_directory(wide);
+  Fd folder(::open(wide.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (std::uint64_t i = 0; i < k_files; ++i) {
+    ASSERT_EQ(::mknodat(folder.get(), std::to_string(i).c_str(), S_IFREG | 0644, 0), 0);
+  }
+  auto stream = client.open(RemoveRequest{.path = wide, .recursive = true});
+  EXPECT_EQ(client.wait(stream, 120s).reply<RemoveReply>().entries, k_files + 1);
+}
+
+TEST_F(Files, FILES_11_TheWorkingFolderAndThoseAboveItAreNotRemoved) {
+  HostedGuest other(HostedGuest::Start::greeted);
+  auto identity = GuestClient::default_identity();
+  fs::create_directories(path("work/here"));
+  identity.working_dir = path("work/here");
+  other.client().identify(identity);
+  for (const auto& victim : {path("work/here"), path("work"), std::string("."), std::string("..")}) {
+    auto failed = other.client().call(RemoveRequest{.path = victim, .recursive = true}).failure();
+    EXPECT_EQ(failed.code, "INVALID_CONFIG") << victim;
+  }
+  EXPECT_TRUE(fs::exists(path("work/here")));
+}
+
+TEST_F(Files, FILES_11_RemoveSparesTheRootAndWhatIsToStay) {
   fs::create_directories(path("keep/below"));
   fs::create_symlink("keep", path("alias"));
   for (const auto& victim : {std::string("/"), std::string("/proc/.."), path("keep"), path("keep/below/.."),
@@ -364,7 +459,7 @@ TEST_F(Files, RenameCanRefuseToReplace) {
   EXPECT_EQ(content("b"), "a");
 }
 
-TEST_F(Files, PermissionsAreThoseOfTheNamedUser) {
+TEST_F(Files, FILES_16_PermissionsAreThoseOfTheNamedUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to act as another user";
   ::chmod(dir.path().c_str(), 0755);
   put("secret", "x", 0600);
@@ -441,7 +536,7 @@ TEST_F(Files, TreesGoInWholeAndReplaceFiles) {
   ::chmod(path("in/sub").c_str(), 0755);
 }
 
-TEST_F(Files, TreesNeverLeaveTheirRoot) {
+TEST_F(Files, FILES_04_TreesNeverLeaveTheirRoot) {
   fs::create_directory(path("in"));
   fs::create_directory(path("outside"));
   fs::create_symlink(path("outside"), path("in/away"));

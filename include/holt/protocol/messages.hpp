@@ -233,8 +233,8 @@ struct FileStatus {
 
 /// Streams a regular file. Frames back: started (FileStatus), output, reply. IS_DIRECTORY, NOT_REGULAR
 /// (message begins "not a regular file"). A file that shrinks meanwhile fails with CONFLICT; one that grows
-/// is cut at the size of `started`. Files whose size reads as 0 (/proc) are read to their end, 16 MiB at
-/// most.
+/// is cut at the size of `started`. Files of the kernel (/proc, /sys) have size 0 and are read to their end,
+/// 16 MiB at most.
 struct ReadFileRequest {
   std::string path = {};
   std::uint64_t offset = 0;
