@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holt.pydantic_ai import HoltSandbox, HoltSandboxBackend
-from pydantic_ai.messages import ModelMessage, ModelRequest, ToolReturnPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+)
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.workspaces import Workspace, WorkspaceRef
 from pydantic_ai_harness.smol_sandbox import SmolSandbox, SmolSandboxBackend
@@ -67,18 +74,29 @@ class Script:
     _next: int = 0
 
     def model(self) -> FunctionModel:
-        async def answer(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
-            turn = self.turns[self._next]
-            self._next += 1
-            self.tools = [tool.name for tool in info.function_tools]
-            seen = newest_results(messages)
-            assert turn.sees in seen, f"turn {self._next} expected {turn.sees!r} in {seen!r}"
+        """Answers whole or as a stream, as it is asked."""
+
+        def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+            turn = self._take(messages, info)
+            calls = [ToolCallPart(name, arguments) for name, arguments in turn.calls]
+            return ModelResponse(parts=[*([TextPart(turn.text)] if turn.text else []), *calls])
+
+        async def stream(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
+            turn = self._take(messages, info)
             if turn.text:
                 yield turn.text
             for index, (name, arguments) in enumerate(turn.calls):
                 yield {index: DeltaToolCall(name=name, json_args=json.dumps(arguments))}
 
-        return FunctionModel(stream_function=answer)
+        return FunctionModel(answer, stream_function=stream)
+
+    def _take(self, messages: list[ModelMessage], info: AgentInfo) -> Turn:
+        turn = self.turns[self._next]
+        self._next += 1
+        self.tools = [tool.name for tool in info.function_tools]
+        seen = newest_results(messages)
+        assert turn.sees in seen, f"turn {self._next} expected {turn.sees!r} in {seen!r}"
+        return turn
 
     @property
     def finished(self) -> bool:

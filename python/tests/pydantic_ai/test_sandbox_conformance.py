@@ -19,11 +19,12 @@ class _Rules(WorkspaceBackendSuite):
     options: dict[str, Any] = {}
 
     @pytest.fixture(scope="class")
-    async def backend(self) -> AsyncIterator[Any]:
-        backend = self.provider.backend(**self.options)
+    @classmethod
+    async def backend(cls) -> AsyncIterator[Any]:
+        backend = cls.provider.backend(**cls.options)
         yield backend
         assert backend.ref is not None
-        await self.provider.sandbox().destroy(backend.ref)
+        await cls.provider.sandbox().destroy(backend.ref)
 
     @pytest.fixture
     async def fresh_backend(self) -> AsyncIterator[Callable[[], Any]]:
@@ -74,5 +75,6 @@ class TestHoltSandboxBackendOnTrio(_Rules):
     provider = PROVIDERS["holt"]
 
     @pytest.fixture(scope="session")
-    def anyio_backend(self) -> str:
+    @classmethod
+    def anyio_backend(cls) -> str:
         return "trio"

@@ -132,8 +132,9 @@ async def test_history_of_sandbox_without_its_capability_is_told(provider: Provi
 async def test_every_tool_of_coder_acts_in_the_machine(provider: Provider, doomed: list[Any]) -> None:
     script = Script(
         [
+            Turn(calls=[("shell", {"command": "mkdir src"})]),
             Turn(calls=[("write_file", {"path": "src/a.txt", "content": "alpha\nbeta\n"})]),
-            Turn(sees="src/a.txt", calls=[("list_files", {"path": ".", "pattern": "**/*.txt"})]),
+            Turn(sees="src/a.txt", calls=[("list_files", {"path": ".", "glob": "*.txt"})]),
             Turn(sees="a.txt", calls=[("grep", {"pattern": "beta", "path": "."})]),
             Turn(sees="beta", calls=[("edit_file", {"path": "src/a.txt", "old_text": "beta", "new_text": "gamma"})]),
             Turn(sees="a.txt", calls=[("read_file", {"path": "src/a.txt"})]),

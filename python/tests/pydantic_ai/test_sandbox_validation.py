@@ -67,7 +67,7 @@ def test_v2_ref_of_another_provider_is_refused(provider: Provider) -> None:
         provider.backend(ref=FOREIGN)
 
 
-def test_v2_sandbox_and_ref_exclude_each_other(provider: Provider, shared: Any) -> None:
+async def test_v2_sandbox_and_ref_exclude_each_other(provider: Provider, shared: Any) -> None:
     if provider.name == "smol":
         machine: Any = smol.Machine.open(shared.ref.id)
     else:
