@@ -27,7 +27,7 @@ teardown_file() {
   eventually no_other_machine
 }
 
-@test "EmulationIsSaidOnceOnStandardErrorAndNotUnderQuiet" {
+@test "CHAN-24 EmulationIsSaidOnceOnStandardErrorAndNotUnderQuiet" {
   HOLT_QUIET=0 holt_ run -- true
   expect_code 0
   if [ "$("$HOLT" inspect "$machine" --format '{{.accelerator}}')" = tcg ]; then
@@ -198,7 +198,7 @@ teardown_file() {
   eventually alone
 }
 
-@test "RequireKvmRefusesEmulation" {
+@test "CHAN-24 RequireKvmRefusesEmulation" {
   if [ "$("$HOLT" inspect "$machine" --format '{{.accelerator}}')" = kvm ]; then skip "KVM works here"; fi
   holt_ --json run --require-kvm -- true
   expect_code 125

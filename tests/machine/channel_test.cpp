@@ -44,7 +44,7 @@ TEST(Channel, AnHonestGuestIsHeard) {
   EXPECT_FALSE(fake.gone());
 }
 
-TEST(Channel, FramesInPiecesAreFrames) {
+TEST(Channel, CHAN_02_FramesInPiecesAreFrames) {
   FakeMachine fake(on_request([](GuestVoice& guest, std::uint32_t stream) {
     std::string wire;
     FrameWriter writer;
@@ -70,39 +70,62 @@ TEST_P(ALie, EndsTheMachineAndTheCommandWithGuestProtocol) {
 
 INSTANTIATE_TEST_SUITE_P(
     Channel, ALie,
-    ::testing::Values(Lie{"LengthOverTheLimit",
-                          [](GuestVoice& g, std::uint32_t s) {
-                            g.forge(static_cast<std::uint8_t>(FrameType::output), s, 0x7fffffff);
-                          }},
-                      Lie{"UnknownType", [](GuestVoice& g, std::uint32_t s) { g.forge(99, s, 0); }},
-                      Lie{"FrameOfAnOpener",
-                          [](GuestVoice& g, std::uint32_t s) {
-                            g.forge(static_cast<std::uint8_t>(FrameType::cancel), s, 0);
-                          }},
-                      Lie{"StreamNeverOpened",
-                          [](GuestVoice& g, std::uint32_t s) { g.say(FrameType::output, s + 1, "x"); }},
-                      Lie{"StartedTwice",
-                          [](GuestVoice& g, std::uint32_t s) {
-                            g.say(FrameType::started, s, encode(ExecStarted{}));
-                            g.say(FrameType::started, s, encode(ExecStarted{}));
-                          }},
-                      Lie{"ASecondGreeting",
-                          [](GuestVoice& g, std::uint32_t) { g.say(FrameType::hello, 0, encode(Hello{})); }},
-                      Lie{"CreditOverflow",
-                          [](GuestVoice& g, std::uint32_t s) {
-                            g.say(FrameType::credit, s, encode_credit(k_max_window));
-                            g.say(FrameType::credit, s, encode_credit(k_max_window));
-                          }},
-                      Lie{"CreditOfRubbish",
-                          [](GuestVoice& g, std::uint32_t s) { g.say(FrameType::credit, s, "?"); }}),
+    ::testing::Values(
+        Lie{"CHAN_01_LengthOverTheLimit",
+            [](GuestVoice& g, std::uint32_t s) {
+              g.forge(static_cast<std::uint8_t>(FrameType::output), s, 0x7fffffff);
+            }},
+        Lie{"CHAN_04_UnknownType", [](GuestVoice& g, std::uint32_t s) { g.forge(99, s, 0); }},
+        Lie{"CHAN_06_FrameOfAnOpener",
+            [](GuestVoice& g, std::uint32_t s) {
+              g.forge(static_cast<std::uint8_t>(FrameType::cancel), s, 0);
+            }},
+        Lie{"CHAN_06_StreamNeverOpened",
+            [](GuestVoice& g, std::uint32_t s) { g.say(FrameType::output, s + 1, "x"); }},
+        Lie{"CHAN_07_StartedTwice",
+            [](GuestVoice& g, std::uint32_t s) {
+              g.say(FrameType::started, s, encode(ExecStarted{}));
+              g.say(FrameType::started, s, encode(ExecStarted{}));
+            }},
+        Lie{"CHAN_13_ASecondGreeting",
+            [](GuestVoice& g, std::uint32_t) { g.say(FrameType::hello, 0, encode(Hello{})); }},
+        Lie{"CHAN_08_CreditOverflow",
+            [](GuestVoice& g, std::uint32_t s) {
+              g.say(FrameType::credit, s, encode_credit(k_max_window));
+              g.say(FrameType::credit, s, encode_credit(k_max_window));
+            }},
+        Lie{"CHAN_01_LengthOneAboveTheLimit",
+            [](GuestVoice& g, std::uint32_t s) {
+              g.forge(static_cast<std::uint8_t>(FrameType::output), s, k_max_payload + 1);
+            }},
+        Lie{"CHAN_01_LengthOfThirtyTwoBits",
+            [](GuestVoice& g, std::uint32_t s) {
+              g.forge(static_cast<std::uint8_t>(FrameType::reply), s, 0xffffffff);
+            }},
+        Lie{"CHAN_06_DataOfTheConnectionItself",
+            [](GuestVoice& g, std::uint32_t) {
+              g.forge(static_cast<std::uint8_t>(FrameType::output), 0, 1, "x");
+            }},
+        Lie{"CHAN_07_DataBehindTheEnd",
+            [](GuestVoice& g, std::uint32_t s) {
+              g.say(FrameType::started, s, "rubbish");
+              g.say(FrameType::failure, s, "rubbish");
+              g.say(FrameType::output, s, "x");
+            }},
+        Lie{"CHAN_08_CreditForAStreamThatIsNotOpen",
+            [](GuestVoice& g, std::uint32_t s) { g.say(FrameType::credit, s + 7, encode_credit(1)); }},
+        Lie{"CHAN_08_CreditOfNothing",
+            [](GuestVoice& g, std::uint32_t s) { g.say(FrameType::credit, s, std::string(4, '\0')); }},
+        Lie{"CHAN_08_CreditOfRubbish",
+            [](GuestVoice& g, std::uint32_t s) { g.say(FrameType::credit, s, "?"); }}),
     [](const auto& info) { return info.param.name; });
 
 // The client does not read, so that it grants nothing beyond the first window.
-TEST(Channel, MoreThanWasGrantedIsALie) {
+TEST(Channel, CHAN_08_MoreThanWasGrantedIsALie) {
   FakeMachine fake(on_request([](GuestVoice& guest, std::uint32_t stream) {
     for (int i = 0; i < 6; i++) guest.say(FrameType::output, stream, std::string(k_max_payload, 'x'));
   }));
-  auto unread = start_command(fake.folder(), {.argv = {"x"}}, {}, 0);
+  auto unread = open_command(fake.folder(), {.argv = {"x"}}, {}, 0);
   EXPECT_TRUE(eventually([&] { return fake.gone() == ErrorCode::guest_protocol; }));
   EXPECT_EQ(code_of([&] {
               while (unread.next({.deadline = Deadline::after(10s)})) {
@@ -111,7 +134,7 @@ TEST(Channel, MoreThanWasGrantedIsALie) {
             ErrorCode::guest_protocol);
 }
 
-TEST(Channel, ASecondEndIsALieToo) {
+TEST(Channel, CHAN_07_ASecondEndIsALieToo) {
   FakeMachine fake(on_request([](GuestVoice& guest, std::uint32_t stream) {
     guest.say(FrameType::reply, stream, exit_reply(0));
     guest.say(FrameType::reply, stream, exit_reply(1));
@@ -120,7 +143,7 @@ TEST(Channel, ASecondEndIsALieToo) {
   EXPECT_TRUE(eventually([&] { return fake.gone() == ErrorCode::guest_protocol; }));
 }
 
-TEST(Channel, ImpossibleEndsOfACommandNeverBecomeACode) {
+TEST(Channel, CHAN_11_ImpossibleEndsOfACommandNeverBecomeACode) {
   for (const auto& payload : {exit_reply(256), exit_reply(-1), exit_reply(0, 9), exit_reply(std::nullopt),
                               exit_reply(std::nullopt, 0), exit_reply(std::nullopt, 200),
                               std::string("\xff\xff", 2), std::string()}) {
@@ -131,7 +154,7 @@ TEST(Channel, ImpossibleEndsOfACommandNeverBecomeACode) {
   }
 }
 
-TEST(Channel, AGuestThatNeverAnswersMeetsEveryDeadline) {
+TEST(Channel, CHAN_10_AGuestThatNeverAnswersMeetsEveryDeadline) {
   FakeMachine fake([](GuestVoice&, const Frame&) {});
   auto begin = std::chrono::steady_clock::now();
   CallOptions soon{.deadline = Deadline::after(300ms)};
@@ -154,7 +177,7 @@ TEST(Channel, CancellingTellsTheGuest) {
   EXPECT_TRUE(eventually([&] { return std::ranges::count(fake.seen(), FrameType::cancel) == 1; }));
 }
 
-TEST(Channel, ALostChannelIsNeverAnExitCode) {
+TEST(Channel, CHAN_12_ALostChannelIsNeverAnExitCode) {
   for (bool started : {false, true}) {
     FakeMachine fake(on_request([started](GuestVoice& guest, std::uint32_t stream) {
       if (started) guest.say(FrameType::started, stream, encode(ExecStarted{}));
@@ -165,7 +188,7 @@ TEST(Channel, ALostChannelIsNeverAnExitCode) {
   }
 }
 
-TEST(Channel, AReadThatGotLostChangedNothing) {
+TEST(Channel, CHAN_12_AReadThatGotLostChangedNothing) {
   FakeMachine fake(on_request([](GuestVoice& guest, std::uint32_t) { guest.hang_up(); }));
   EXPECT_EQ(code_of([&] { ask(fake.folder(), StatRequest{.path = "/"}, Effect::none, {}); }),
             ErrorCode::guest_lost);
@@ -188,7 +211,7 @@ TEST(Channel, NoMonitorIsInvalidStateAndMayBeTriedAgain) {
       ErrorCode::not_found);
 }
 
-TEST(Channel, AFloodOnOneStreamWaitsForItsReaderAndOthersGoOn) {
+TEST(Channel, CHAN_09_AFloodOnOneStreamWaitsForItsReaderAndOthersGoOn) {
   std::atomic<std::uint32_t> flooded = 0;
   FakeMachine fake([&](GuestVoice& guest, const Frame& frame) {
     if (!is_request(frame)) return;
@@ -200,12 +223,12 @@ TEST(Channel, AFloodOnOneStreamWaitsForItsReaderAndOthersGoOn) {
       guest.say(FrameType::reply, frame.header.stream, exit_reply(0));
     }
   });
-  auto stalled = start_command(fake.folder(), {.argv = {"flood"}}, {}, 0);
+  auto stalled = open_command(fake.folder(), {.argv = {"flood"}}, {}, 0);
   ASSERT_TRUE(stalled.next({.deadline = Deadline::after(10s)}));
   for (int i = 0; i < 20; i++) EXPECT_EQ(run(fake).exit_code, 0);
 }
 
-TEST(Channel, PingsWithoutEndDoNotGrowTheMonitor) {
+TEST(Channel, CHAN_09_PingsWithoutEndDoNotGrowTheMonitor) {
   FakeMachine fake([](GuestVoice& guest, const Frame& frame) {
     if (!is_request(frame)) return;
     // It never reads an answer.
@@ -215,7 +238,7 @@ TEST(Channel, PingsWithoutEndDoNotGrowTheMonitor) {
   EXPECT_EQ(fake.gone(), ErrorCode::guest_protocol);
 }
 
-TEST(Channel, GrantsWithoutEndEndTheClientThatLeavesThemUntaken) {
+TEST(Channel, CHAN_09_GrantsWithoutEndEndTheClientThatLeavesThemUntaken) {
   std::atomic<std::uint32_t> flooded = 0;
   FakeMachine fake([&](GuestVoice& guest, const Frame& frame) {
     if (!is_request(frame)) return;
@@ -223,7 +246,7 @@ TEST(Channel, GrantsWithoutEndEndTheClientThatLeavesThemUntaken) {
     if (flooded.exchange(stream) != 0) return guest.say(FrameType::reply, stream, exit_reply(0));
     for (int i = 0; i < 200'000; i++) guest.say(FrameType::credit, stream, encode_credit(1));
   });
-  auto stalled = start_command(fake.folder(), {.argv = {"flood"}}, {}, 0);
+  auto stalled = open_command(fake.folder(), {.argv = {"flood"}}, {}, 0);
   EXPECT_TRUE(eventually([&] { return std::ranges::count(fake.seen(), FrameType::cancel) == 1; }));
   EXPECT_EQ(run(fake).exit_code, 0);
   EXPECT_FALSE(fake.gone());
@@ -242,7 +265,7 @@ TEST(Channel, WhatAClientMayNotAskIsRefusedBeforeTheGuest) {
 
 TEST(Channel, AStopGivesFileOperationsUpAndLeavesCommandsTheirGrace) {
   FakeMachine fake([](GuestVoice&, const Frame&) {});
-  auto command = start_command(fake.folder(), {.argv = {"x"}}, {}, 0);
+  auto command = open_command(fake.folder(), {.argv = {"x"}}, {}, 0);
   std::jthread reader(
       [&] { code_of([&] { ask(fake.folder(), StatRequest{.path = "/"}, Effect::none, {}); }); });
   ASSERT_TRUE(eventually([&] { return std::ranges::count(fake.seen(), FrameType::request) == 2; }));
@@ -250,7 +273,7 @@ TEST(Channel, AStopGivesFileOperationsUpAndLeavesCommandsTheirGrace) {
   EXPECT_TRUE(eventually([&] { return std::ranges::count(fake.seen(), FrameType::cancel) == 1; }));
 }
 
-TEST(Channel, AKeyStartsOneCommand) {
+TEST(Channel, CHAN_14_AKeyStartsOneCommand) {
   FakeMachine fake(on_request(
       [](GuestVoice& guest, std::uint32_t stream) { guest.say(FrameType::reply, stream, exit_reply(0)); }));
   EXPECT_EQ(run(fake, {.idempotency_key = "k"}).exit_code, 0);
@@ -258,7 +281,7 @@ TEST(Channel, AKeyStartsOneCommand) {
   EXPECT_EQ(std::ranges::count(fake.seen(), FrameType::request), 1);
 }
 
-TEST(Channel, RubbishFromAClientEndsThatClientOnly) {
+TEST(Channel, CHAN_28_RubbishFromAClientEndsThatClientOnly) {
   FakeMachine fake(on_request(
       [](GuestVoice& guest, std::uint32_t stream) { guest.say(FrameType::reply, stream, exit_reply(0)); }));
   for (const std::string& bytes :
@@ -282,7 +305,7 @@ std::string status(std::uint64_t size) {
   return encode(FileStatus{.type = protocol::FileType::regular, .size = size});
 }
 
-TEST(Content, AFileThatIsShorterOrLongerThanAnnouncedIsAnError) {
+TEST(Content, CHAN_16_AFileThatIsShorterOrLongerThanAnnouncedIsAnError) {
   for (std::size_t sent : {10u, 1000u}) {
     FakeMachine fake(on_request([sent](GuestVoice& guest, std::uint32_t stream) {
       guest.say(FrameType::started, stream, status(100));
@@ -298,7 +321,7 @@ TEST(Content, AFileThatIsShorterOrLongerThanAnnouncedIsAnError) {
   }
 }
 
-TEST(Content, NamesThatNoFileCanHaveAreRefused) {
+TEST(Content, CHAN_15_NamesThatNoFileCanHaveAreRefused) {
   for (const std::string& name : {std::string(), std::string("."), std::string(".."), std::string("a/b"),
                                   std::string("/x"), std::string("a\0b", 3), std::string(70'000, 'n')}) {
     FakeMachine fake(on_request([name](GuestVoice& guest, std::uint32_t stream) {
@@ -310,7 +333,7 @@ TEST(Content, NamesThatNoFileCanHaveAreRefused) {
   }
 }
 
-TEST(Content, OneNameTwiceIsALie) {
+TEST(Content, CHAN_15_OneNameTwiceIsALie) {
   FakeMachine fake(on_request([](GuestVoice& guest, std::uint32_t stream) {
     guest.say(FrameType::entry, stream, encode(DirectoryPage{.entries = {{.name = "a"}, {.name = "a"}}}));
     guest.say(FrameType::reply, stream, encode(ListReply{.entries = 2}));
@@ -318,7 +341,7 @@ TEST(Content, OneNameTwiceIsALie) {
   EXPECT_EQ(code_of([&] { list_directory(fake.folder(), "/", {}); }), ErrorCode::guest_protocol);
 }
 
-TEST(Content, TextOfTheGuestIsShownWithoutControlBytes) {
+TEST(Content, CHAN_17_TextOfTheGuestIsShownWithoutControlBytes) {
   FakeMachine fake(on_request([](GuestVoice& guest, std::uint32_t stream) {
     guest.say(FrameType::failure, stream,
               encode(Failure{.code = "NOT_FOUND", .message = "\x1b]52;c;x\x07" + std::string(100'000, 'm')}));
@@ -377,7 +400,7 @@ class HostileTree : public ::testing::Test {
   TempDir dir;
 };
 
-TEST_F(HostileTree, PathsThatLeaveItAreRefused) {
+TEST_F(HostileTree, FILES_04_PathsThatLeaveItAreRefused) {
   for (const std::string path : {"..", "../outside/x", "/etc/x", "a//b", "./a", "a/../../outside/x", "a/."}) {
     EXPECT_EQ(copy({{directory(""), ""}, {file(path, 1), "x"}}), ErrorCode::guest_protocol) << path;
   }
@@ -385,7 +408,7 @@ TEST_F(HostileTree, PathsThatLeaveItAreRefused) {
   EXPECT_EQ(copy({{directory(""), ""}, {file(std::string(256, 'n'), 1), "x"}}), ErrorCode::guest_protocol);
 }
 
-TEST_F(HostileTree, ALinkOfTheTreeIsNeverFollowed) {
+TEST_F(HostileTree, FILES_04_ALinkOfTheTreeIsNeverFollowed) {
   CopyResult result;
   EXPECT_FALSE(
       copy({{directory(""), ""}, {link("a", "../outside"), ""}, {file("a/canary", 4), "dead"}}, &result));
@@ -393,7 +416,7 @@ TEST_F(HostileTree, ALinkOfTheTreeIsNeverFollowed) {
   EXPECT_TRUE(std::filesystem::is_symlink(target() / "a"));
 }
 
-TEST_F(HostileTree, ALinkAtTheDestinationIsReplacedNotWrittenThrough) {
+TEST_F(HostileTree, FILES_05_ALinkAtTheDestinationIsReplacedNotWrittenThrough) {
   make_private_directory(target());
   std::filesystem::create_symlink("../outside/canary", target() / "x");
   std::filesystem::create_symlink("../outside", target() / "sub");
@@ -406,7 +429,7 @@ TEST_F(HostileTree, ALinkAtTheDestinationIsReplacedNotWrittenThrough) {
   EXPECT_EQ(result.failed, 2u) << "the folder under the link, and what should go into it";
 }
 
-TEST_F(HostileTree, SpecialBitsAreDroppedAndSpecialFilesSkipped) {
+TEST_F(HostileTree, FILES_04_SpecialBitsAreDroppedAndSpecialFilesSkipped) {
   CopyResult result;
   EXPECT_FALSE(
       copy({{directory(""), ""}, {file("f", 1), "x"}, {{.path = "p", .type = protocol::FileType::fifo}, ""}},
@@ -415,7 +438,7 @@ TEST_F(HostileTree, SpecialBitsAreDroppedAndSpecialFilesSkipped) {
   EXPECT_EQ(std::filesystem::status(target() / "f").permissions(), std::filesystem::perms(0755));
 }
 
-TEST_F(HostileTree, APathTwiceOrBytesTooManyAreLies) {
+TEST_F(HostileTree, CHAN_16_APathTwiceOrBytesTooManyAreLies) {
   EXPECT_EQ(copy({{directory(""), ""}, {file("a", 1), "x"}, {directory("a"), ""}}),
             ErrorCode::guest_protocol);
   EXPECT_EQ(copy({{directory(""), ""}, {file("a", 1), "xyz"}}), ErrorCode::guest_protocol);
@@ -423,7 +446,7 @@ TEST_F(HostileTree, APathTwiceOrBytesTooManyAreLies) {
             ErrorCode::guest_protocol);
 }
 
-TEST_F(HostileTree, AFileThatEndsEarlyLeavesNothingUnderItsName) {
+TEST_F(HostileTree, CHAN_16_AFileThatEndsEarlyLeavesNothingUnderItsName) {
   EXPECT_EQ(copy({{file("", 100), "half"}}), ErrorCode::guest_protocol);
   EXPECT_FALSE(std::filesystem::exists(target()));
   std::size_t left = 0;

@@ -38,7 +38,7 @@ std::vector<std::string> devices(const QemuCommand& command) {
   return found;
 }
 
-TEST(QemuCommand, EveryDiskDriverIsNamedAndNothingIsProbed) {
+TEST(QemuCommand, CHAN_22_EveryDiskDriverIsNamedAndNothingIsProbed) {
   auto disk = value_after(machine_command().argv(), "-blockdev");
   EXPECT_THAT(disk, HasSubstr("driver=qcow2"));
   EXPECT_THAT(disk, HasSubstr("backing.driver=raw"));

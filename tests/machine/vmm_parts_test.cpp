@@ -91,7 +91,7 @@ TEST(Qmp, ALineWithoutEndIsBounded) {
   ::shutdown(there.get(), SHUT_RDWR);
 }
 
-TEST(Console, KeepsTheEndAndNeverMoreThanItsLimit) {
+TEST(Console, CHAN_21_KeepsTheEndAndNeverMoreThanItsLimit) {
   TempDir dir;
   auto file = dir.path() / "console.log";
   auto [guest, reader] = socket_pair();

@@ -149,7 +149,7 @@ TEST_F(Commands, BadOptionsAreRefusedBeforeAnythingRuns) {
 
 using Files = InOneMachine;
 
-TEST_F(Files, ContentOfAnySizeComesBackTheSame) {
+TEST_F(Files, FILES_01_ContentOfAnySizeComesBackTheSame) {
   for (std::size_t size : {0, 1, 65535, 65536, 65537, (1 << 20) - 1, 1 << 20, (1 << 20) + 1}) {
     auto content = random_bytes(size);
     m->write_file("/tmp/f", content);
@@ -157,7 +157,7 @@ TEST_F(Files, ContentOfAnySizeComesBackTheSame) {
   }
 }
 
-TEST_F(Files, SixtyFourMebibytesTravelBothWays) {
+TEST_F(Files, FILES_01_SixtyFourMebibytesTravelBothWays) {
   auto content = random_bytes(64 << 20);
   m->write_file("/root/big", content);
   EXPECT_EQ(m->exec({"sha256sum", "/root/big"}).out.substr(0, 64), sha256_hex(content));
@@ -187,7 +187,7 @@ TEST_F(Files, FactsAndListingsAreTrue) {
   EXPECT_FALSE(m->exists("/tmp/d"));
 }
 
-TEST_F(Files, FailuresAreTyped) {
+TEST_F(Files, FILES_10_FailuresAreTyped) {
   EXPECT_EQ(code_of([&] { m->read_file("/nowhere"); }), ErrorCode::not_found);
   EXPECT_EQ(code_of([&] { m->read_file("/etc"); }), ErrorCode::is_directory);
   EXPECT_EQ(code_of([&] { m->read_file("/dev/zero"); }), ErrorCode::not_regular);
@@ -231,7 +231,7 @@ TEST_F(Files, ASingleFileTravelsUnderTheNameGiven) {
   EXPECT_EQ(read_file(dir.path() / "c", 10), "one");
 }
 
-TEST_F(Files, ACopyOutOfSpecialFilesSkipsThemAndDropsSetuid) {
+TEST_F(Files, FILES_04_ACopyOutOfSpecialFilesSkipsThemAndDropsSetuid) {
   TempDir dir;
   m->exec_shell(
       "mkdir /root/d; cd /root/d; mkfifo c; mknod d c 1 3; cp /bin/true f; chmod 4755 f; ln -s /etc/passwd "

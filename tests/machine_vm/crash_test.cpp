@@ -158,7 +158,7 @@ TEST_F(Crash, LIFE_16_AProcessIsKilledUnderACommandAndWhatWasSyncedStays) {
   }
 }
 
-TEST_F(Crash, TheVmmIsKilledWhileAFileIsWritten) {
+TEST_F(Crash, FILES_02_TheVmmIsKilledWhileAFileIsWritten) {
   Removed m(create({.name = "victim"}));
   m->write_file("/root/file", "old");
   m->exec({"sync"});
@@ -191,18 +191,19 @@ TEST_F(Crash, AProcessIsKilledWhileAMachineStops) {
   }
 }
 
-TEST_F(Crash, LIFE_16_AGuestThatEndsItselfIsFailedWithTheReason) {
+TEST_F(Crash, LIFE_16_CHAN_12_CHAN_25_AGuestThatEndsItselfIsFailedWithTheReason) {
   Removed m(create());
   auto code = code_of(
       [&] { m->exec_shell("echo b > /proc/sysrq-trigger; sleep 100", {.deadline = Deadline::after(20s)}); });
   EXPECT_EQ(code, ErrorCode::outcome_unknown);
+  EXPECT_NE(m->state(), MachineState::running) << "the command's caller was told of the end already";
   EXPECT_TRUE(eventually([&] { return m->state() == MachineState::failed; }));
   EXPECT_NE(m->info().reason->message.find("guest"), std::string::npos) << m->info().reason->message;
   m->start();
   EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
 }
 
-TEST_F(Crash, LIFE_07_AFrozenVmmIsShownRemovedAndHoldsNobodyUp) {
+TEST_F(Crash, LIFE_07_CHAN_10_AFrozenVmmIsShownRemovedAndHoldsNobodyUp) {
   std::vector<Machine> machines;
   for (int i = 0; i < 3; i++) machines.push_back(create({.name = "frozen-" + std::to_string(i)}));
   for (const auto& m : machines) ::kill(status_of(m.name()).vmm->pid, SIGSTOP);

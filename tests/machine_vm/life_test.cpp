@@ -273,7 +273,7 @@ TEST_F(Life, LIFE_13_TwoStartsAtOnceBootOnce) {
   EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
 }
 
-TEST_F(Life, RequireKvmIsRefusedAtOnceWhereKvmDoesNotWork) {
+TEST_F(Life, CHAN_24_RequireKvmIsRefusedAtOnceWhereKvmDoesNotWork) {
   auto verdict = probe_accelerator(host);
   if (verdict.accelerator == Accelerator::kvm) GTEST_SKIP() << "KVM works here";
   host.accelerator = AcceleratorChoice::require_kvm;

@@ -42,7 +42,7 @@ Violation refusal(std::string_view bytes, Side side = Side::server) {
 
 constexpr std::string_view k_payload = "some payload bytes";
 
-TEST(FrameParser, EverySplitGivesTheSameFrames) {
+TEST(FrameParser, CHAN_02_EverySplitGivesTheSameFrames) {
   std::string bytes;
   FrameWriter writer;
   writer.append(bytes, {.type = FrameType::hello}, "");
@@ -61,7 +61,7 @@ TEST(FrameParser, EverySplitGivesTheSameFrames) {
   }
 }
 
-TEST(FrameParser, OneByteAtATimeWorks) {
+TEST(FrameParser, CHAN_02_OneByteAtATimeWorks) {
   FrameParser parser(Side::server);
   for (char byte : wire({.type = FrameType::output, .stream = 1}, k_payload)) {
     EXPECT_FALSE(parser.next());
@@ -70,7 +70,7 @@ TEST(FrameParser, OneByteAtATimeWorks) {
   EXPECT_EQ(parser.next()->payload, k_payload);
 }
 
-TEST(FrameParser, AThousandFramesInOnePieceWork) {
+TEST(FrameParser, CHAN_02_AThousandFramesInOnePieceWork) {
   std::string bytes;
   FrameWriter writer;
   for (int i = 0; i < 1000; ++i)
@@ -117,7 +117,7 @@ TEST(FrameParser, SpaceAskedForAgainWithoutBytesLosesAndAddsNothing) {
   EXPECT_TRUE(frame->payload == payload);
 }
 
-TEST(FrameParser, LengthsUpToTheLimitWorkAndAboveAreRefusedByTheHeaderAlone) {
+TEST(FrameParser, CHAN_01_LengthsUpToTheLimitWorkAndAboveAreRefusedByTheHeaderAlone) {
   FrameParser parser(Side::server);
   ASSERT_TRUE(parser.feed(wire({.type = FrameType::output, .stream = 1}, std::string(k_max_payload, 'x'))));
   EXPECT_EQ(parser.next()->payload.size(), k_max_payload);
@@ -139,7 +139,7 @@ TEST(FrameParser, RequestsMayBeLongerThanOtherFrames) {
       Violation::frame_too_long);
 }
 
-TEST(FrameParser, UnknownTypesFlagsAndReservedBytesAreRefused) {
+TEST(FrameParser, CHAN_04_UnknownTypesFlagsAndReservedBytesAreRefused) {
   for (int type : {0, 5, 15, 21, 31, 37, 50, 255}) {
     EXPECT_EQ(refusal(raw_header(0, 1, static_cast<std::uint8_t>(type))), Violation::unknown_type) << type;
   }
@@ -151,7 +151,7 @@ TEST(FrameParser, UnknownTypesFlagsAndReservedBytesAreRefused) {
             Violation::bad_header);
 }
 
-TEST(FrameParser, EachSideSendsItsOwnTypesOnly) {
+TEST(FrameParser, CHAN_06_EachSideSendsItsOwnTypesOnly) {
   for (auto type :
        {FrameType::request, FrameType::input, FrameType::cancel, FrameType::signal, FrameType::resize}) {
     EXPECT_EQ(refusal(raw_header(0, 1, static_cast<std::uint8_t>(type)), Side::server),
@@ -212,14 +212,14 @@ TEST(Credit, IsSpentByHeaderAndPayloadAndBoundsTheNextFrame) {
   EXPECT_EQ(credit.payload_room(), 0U) << "a byte of credit pays for no frame";
 }
 
-TEST(Credit, OverflowIsRefused) {
+TEST(Credit, CHAN_08_OverflowIsRefused) {
   SendCredit credit;
   EXPECT_TRUE(credit.grant(k_max_window - k_initial_window));
   EXPECT_EQ(credit.grant(1).error().rule, Violation::credit_overflow);
   EXPECT_EQ(SendCredit().grant(0xffffffff).error().rule, Violation::credit_overflow);
 }
 
-TEST(Window, OverdraftIsRefusedAndGrantsKeepTheSenderGoing) {
+TEST(Window, CHAN_08_OverdraftIsRefusedAndGrantsKeepTheSenderGoing) {
   ReceiveWindow window;
   SendCredit credit;
   std::uint64_t sent = 0;
@@ -243,7 +243,7 @@ TEST(Window, EmptyFramesCostCreditAsWell) {
   EXPECT_EQ(frames, k_initial_window / k_header_size);
 }
 
-TEST(CreditFrame, RoundTripsAndRefusesNothingAndRubbish) {
+TEST(CreditFrame, CHAN_08_RoundTripsAndRefusesNothingAndRubbish) {
   EXPECT_EQ(decode_credit(encode_credit(0x12345678)), 0x12345678U);
   for (std::string bad : {std::string(), std::string(4, '\0'), std::string(3, 'x'), std::string(5, 'x')}) {
     EXPECT_FALSE(decode_credit(bad).has_value());

@@ -79,7 +79,7 @@ TEST(Messages, AreOrdinaryCbor) {
   EXPECT_EQ(json.at("timed_out"), true);
 }
 
-TEST(Messages, MissingFieldsKeepTheirDefaultsAndUnknownOnesAreSkipped) {
+TEST(Messages, CHAN_04_MissingFieldsKeepTheirDefaultsAndUnknownOnesAreSkipped) {
   Json json = {
       {"future", {{"deep", {1, 2, {{"x", nullptr}}}}}}, {"message", "text"}, {"more", Json::array()}};
   auto failure = decode<Failure>(cbor(json)).value();
@@ -87,7 +87,7 @@ TEST(Messages, MissingFieldsKeepTheirDefaultsAndUnknownOnesAreSkipped) {
   EXPECT_EQ(failure.code, "INTERNAL");
 }
 
-TEST(Messages, UnknownErrorCodesBecomeOneGenericKind) {
+TEST(Messages, CHAN_04_UnknownErrorCodesBecomeOneGenericKind) {
   EXPECT_EQ(error_code({.code = "NOT_FOUND"}), ErrorCode::not_found);
   EXPECT_EQ(error_code({.code = "SOMETHING_NEW"}), ErrorCode::internal);
 }
@@ -106,7 +106,7 @@ TEST(Messages, WrongTypesAndRangesAreRefused) {
   EXPECT_EQ(refusal<FileStatus>(""), Violation::malformed_message);
 }
 
-TEST(Messages, BytesBehindTheMessageAreRefused) {
+TEST(Messages, CHAN_03_BytesBehindTheMessageAreRefused) {
   EXPECT_EQ(refusal<Done>(encode(Done{}) + "x"), Violation::malformed_message);
   EXPECT_FALSE(decode_request(encode_request(StatusRequest{}) + "x").has_value());
 }
@@ -118,7 +118,7 @@ TEST(Messages, EveryCutIsRefused) {
   }
 }
 
-TEST(Messages, ClaimedCountsReserveNothing) {
+TEST(Messages, CHAN_03_ClaimedCountsReserveNothing) {
   std::string map_of_4g = "\xba\xff\xff\xff\xff";
   EXPECT_EQ(refusal<Done>(map_of_4g), Violation::too_many);
   std::string list =
@@ -133,7 +133,7 @@ TEST(Messages, ClaimedCountsReserveNothing) {
   EXPECT_EQ(refusal<Failure>(text), Violation::malformed_message);
 }
 
-TEST(Messages, NestingIsBounded) {
+TEST(Messages, CHAN_03_NestingIsBounded) {
   std::string deep =
       "\xa1\x66"
       "future" +
@@ -144,7 +144,7 @@ TEST(Messages, NestingIsBounded) {
   EXPECT_TRUE(decode<Failure>(cbor({{"future", nested}})).has_value());
 }
 
-TEST(Messages, AFieldThatStandsTwiceIsRefused) {
+TEST(Messages, CHAN_03_AFieldThatStandsTwiceIsRefused) {
   std::string twice =
       "\xa2\x64"
       "code"
