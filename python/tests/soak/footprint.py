@@ -40,7 +40,7 @@ def children() -> set[int]:
 
 def machine_folders() -> set[str]:
     """Everything below the folder of machines: folders, sockets, locks, disks."""
-    machines = home() / "state"
+    machines = home() / "state" / "machines"
     return {str(path.relative_to(machines)) for path in machines.rglob("*")} if machines.exists() else set()
 
 

@@ -214,7 +214,7 @@ def test_use_after_delete_is_not_found(nothing_left: None) -> None:
     uses: list[Callable[[], object]] = [
         lambda: machine.exec(["true"]),
         lambda: machine.exec_stream(["true"]).next(),
-        lambda: machine.read_file("/etc/hostname"),
+        lambda: machine.read_file("/etc/passwd"),
         lambda: machine.write_file("/root/x", b""),
         lambda: machine.list_dir("/"),
         machine.info,
@@ -274,7 +274,7 @@ def test_front_27_smol_after_delete_says_so() -> None:
     assert machine.state() == "stopped"
     assert next(stream)["kind"] == "error"
     assert next(stream, None) is None
-    for use in (lambda: machine.exec(["true"]), lambda: machine.read_file("/etc/hostname")):
+    for use in (lambda: machine.exec(["true"]), lambda: machine.read_file("/etc/passwd")):
         with pytest.raises(smol.SmolError) as caught:
             use()
         assert caught.value.code in {"NOT_FOUND", "INVALID_STATE"}

@@ -112,14 +112,13 @@ def test_front_24_event_loop_closed_while_a_command_runs(tmp_path: Path) -> None
 import asyncio, gc
 loop = asyncio.new_event_loop()
 same = holt.AsyncMachine(machine)
-task = loop.create_task(same.exec(["sleep", "1000", "left-running"]))
-loop.run_until_complete(same.exec(["true"]))
+task = loop.create_task(same.exec("touch /run/started; sleep 98765.3; true", shell=True))
+loop.run_until_complete(same.exec("until [ -e /run/started ]; do sleep 0.05; done", shell=True))
 loop.close()
 del task
 gc.collect()
-look = "for f in /proc/[0-9]*/cmdline; do grep -q left-running $f && echo found; done; true"
 for _ in range(50):
-    found = machine.exec(look.replace("left-running", "left-r[u]nning"), shell=True).stdout
+    found = machine.exec("grep -l '9876[5].3' /proc/[0-9]*/cmdline", shell=True).stdout
     if not found: break
 print("found" if found else "none")
 print(asyncio.run(holt.AsyncMachine(machine).exec(["echo", "again"])).text)

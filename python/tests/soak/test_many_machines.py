@@ -20,7 +20,7 @@ async def _use(number: int) -> tuple[str, bytes]:
     machine = await holt.AsyncMachine.create(persistent=False, labels={"number": str(number)}, timeout=240)
     try:
         await machine.write_file("/root/number", str(number).encode())
-        shown = await machine.exec(["sh", "-c", "hostname; cat /root/number; cat /proc/sys/kernel/random/boot_id"])
+        shown = await machine.exec(["sh", "-c", "hostname; cat /root/number; echo; cat /proc/sys/kernel/random/boot_id"])
         assert shown.success, shown
         return machine.name, shown.stdout
     finally:
@@ -125,7 +125,7 @@ def test_front_24_a_thousand_commands_leave_nothing_in_the_process(machine: holt
     def some(count: int) -> None:
         for _ in range(count):
             machine.exec(["true"])
-            machine.read_file("/etc/hostname")
+            machine.read_file("/etc/passwd")
 
     some(50)
     before, memory = Footprint.now(), anonymous_kib()
