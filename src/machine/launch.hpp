@@ -19,7 +19,12 @@ inline constexpr int k_control_fd =
 inline constexpr int k_launch_fd = 5;  ///< the Launch, read to its end
 
 /// What the machine does when the client at the other end of the control socket closes it or ends.
-enum class Ownership { independent, killed, stopped };
+enum class Ownership {
+  independent,
+  killed,   ///< it ends at once
+  stopped,  ///< it is flushed and stopped
+  removed,  ///< it ends at once and is erased
+};
 
 /// From template or kernel, or from the machine's own suspended memory.
 enum class LaunchKind { start, resume };

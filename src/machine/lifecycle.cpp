@@ -282,6 +282,18 @@ Fd launch_machine(const MachineFolder& folder, FileLock lock, const Launch& laun
   throw failure;
 }
 
+Ownership ownership_of(OwnerEnd end) {
+  switch (end) {
+    case OwnerEnd::keep:
+      return Ownership::independent;
+    case OwnerEnd::stop:
+      return Ownership::stopped;
+    case OwnerEnd::remove:
+      return Ownership::removed;
+  }
+  return Ownership::independent;
+}
+
 void own(Launch& launch, Ownership ownership) {
   launch.ownership = ownership;
   if (ownership != Ownership::independent) launch.owner = identify_process(::getpid());
@@ -325,8 +337,8 @@ Fd start_machine(const MachineFolder& folder, const StartOptions& options, const
     auto launch = folder.is_suspended() ? prepare_resume(folder, options, host)
                                         : prepare_launch(record.config.resources, options, host);
     launch.env = folder.read_env();
-    bool owned = options.owner_end == OwnerEnd::stop;
-    if (owned) own(launch, Ownership::stopped);
+    own(launch, ownership_of(options.owner_end));
+    bool owned = launch.ownership != Ownership::independent;
     auto control = launch_machine(folder, std::move(*lock), launch, options, host);
     return owned ? std::move(control) : Fd();
   }

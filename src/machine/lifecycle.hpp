@@ -33,9 +33,10 @@ Fd launch_machine(const MachineFolder& folder, FileLock lock, const Launch& laun
 
 /// The machine as the caller of its start owns it, in a Launch.
 void own(Launch& launch, Ownership ownership);
+Ownership ownership_of(OwnerEnd end);
 
 /// Starts a machine that exists, resumes one that is paused or suspended; quiet when it runs. Returns the
-/// control socket of a machine that this call started with OwnerEnd::stop, else nothing.
+/// control socket of a machine that this call started with an OwnerEnd other than keep, else nothing.
 Fd start_machine(const MachineFolder& folder, const StartOptions& options, const HostConfig& host);
 void stop_machine(const MachineFolder& folder, const StopOptions& options, const HostConfig& host);
 void pause_machine(const MachineFolder& folder, const CallOptions& options);

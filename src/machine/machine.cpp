@@ -87,8 +87,7 @@ Machine Machine::create(const MachineConfig& wanted, const StartOptions& options
   auto launch = prepare_launch(config.resources, options, host);
   launch.env = config.env;
   bool ephemeral = config.lifetime == Lifetime::ephemeral;
-  bool owned = ephemeral || options.owner_end == OwnerEnd::stop;
-  if (owned) own(launch, ephemeral ? Ownership::killed : Ownership::stopped);
+  own(launch, ephemeral ? Ownership::killed : ownership_of(options.owner_end));
   auto defined = define_machine(config, host);
   Fd control;
   try {
@@ -102,7 +101,7 @@ Machine Machine::create(const MachineConfig& wanted, const StartOptions& options
     }
     throw;
   }
-  if (!owned) control.reset();
+  if (launch.ownership == Ownership::independent) control.reset();
   return Machine(std::make_shared<Handle>(Handle{.name = config.name,
                                                  .host = host,
                                                  .folders = folders,

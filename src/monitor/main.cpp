@@ -118,11 +118,18 @@ monitor::Ending live(const Launch& launch, const MachineRecord& record, const Ma
   return monitor.run();
 }
 
+/// An owner that died while the machine was starting has not been seen by a Monitor.
+bool goes_with_owner(const Launch& launch, const monitor::Ending& ending) {
+  if (launch.ownership != Ownership::removed) return false;
+  return ending.owner_ended || !launch.owner || !is_alive(*launch.owner);
+}
+
 void finish(const Launch& launch, const MachineRecord& record, const MachineFolder& folder,
             const MachineStatus& status, const monitor::Ending& ending) {
   try {
     monitor::remove_socket(folder);
-    if (record.config.lifetime == Lifetime::ephemeral) return MachineFolders(launch.machines).erase(folder);
+    bool goes = record.config.lifetime == Lifetime::ephemeral || goes_with_owner(launch, ending);
+    if (goes) return MachineFolders(launch.machines).erase(folder);
     folder.write_status(ended_status(status, ending));
   } catch (const Error& e) {
     // The next command on the machine finds it without a monitor and concludes the same.

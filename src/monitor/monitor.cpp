@@ -118,7 +118,9 @@ Ending Monitor::run() {
   auto flush_until = std::chrono::steady_clock::now() + k_flush_deadline;
   while (relay_->waiting() > 0 && std::chrono::steady_clock::now() < flush_until) loop_.run_for(5ms);
   if (!ending_) throw Error(ErrorCode::internal, "The monitor's event loop ended by itself");
-  return *ending_;
+  auto ending = *ending_;
+  ending.owner_ended = owner_ended_;
+  return ending;
 }
 
 void Monitor::accept_clients() {
@@ -160,7 +162,8 @@ void Monitor::watch_owner() {
 
 void Monitor::owner_ended() {
   if (stopping_) return;
-  if (launch_.ownership == Ownership::killed) return kill_vmm();
+  owner_ended_ = true;
+  if (launch_.ownership != Ownership::stopped) return kill_vmm();
   note("owner-ended", "The program that started it has ended; it stops");
   stop(static_cast<std::uint32_t>(std::chrono::milliseconds(k_orphan_grace).count()), {});
 }
@@ -430,6 +433,11 @@ void Monitor::finish(Ending ending) {
   for (auto& answer : std::exchange(stop_answers_, {})) answer(failure);
   for (auto& answer : std::exchange(suspend_answers_, {})) {
     answer(std::unexpected(failure.value_or(stopped_error(record_.config.name))));
+  }
+  // Whoever hears of the end and asks for the state is not told that it still runs.
+  if (!suspended && status_.state != MachineState::stopping) {
+    status_.state = MachineState::stopping;
+    write_status();
   }
   relay_->end_streams(failure && !suspended ? *failure : stopped_error(record_.config.name));
   loop_.stop();

@@ -25,6 +25,7 @@ namespace holt::monitor {
 struct Ending {
   MachineState state = MachineState::stopped;
   std::optional<MachineFailure> failure = std::nullopt;
+  bool owner_ended = false;  ///< it ended because its owner did
 };
 
 /// Runs one machine on an event loop until it has ended.
@@ -101,6 +102,7 @@ class Monitor {
   std::chrono::steady_clock::time_point last_active_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_client_ = std::chrono::steady_clock::now();
   bool stopping_ = false;
+  bool owner_ended_ = false;
   bool out_of_space_ = false;  ///< QEMU holds the guest until the host's disk has room
   bool asking_status_ = false;
   bool held_ = false;                              ///< paused by a client

@@ -101,8 +101,9 @@ struct MachineInfo {
 
 /// What a persistent machine does when the program that started it ends, however it ends.
 enum class OwnerEnd {
-  keep,  ///< runs on
-  stop,  ///< is flushed and stopped
+  keep,    ///< runs on
+  stop,    ///< is flushed and stopped
+  remove,  ///< is removed with its disk; where it has been stopped or suspended before, it stays
 };
 
 /// Something that happened to a machine, as its event log keeps it.
