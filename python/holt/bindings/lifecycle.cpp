@@ -55,11 +55,16 @@ std::function<void(const StartProgress&)> progress_of(const Options& options) {
   };
 }
 
+OwnerEnd owner_end(const Options& options) {
+  auto word = options.get<std::string>("owner_end", "keep");
+  if (word == "stop") return OwnerEnd::stop;
+  return word == "remove" ? OwnerEnd::remove : OwnerEnd::keep;
+}
+
 StartOptions start_options(const Options& options) {
-  return {
-      .on_progress = progress_of(options),
-      .owner_end = options.get<std::string>("owner_end", "keep") == "stop" ? OwnerEnd::stop : OwnerEnd::keep,
-      .call = {.deadline = options.deadline("timeout")}};
+  return {.on_progress = progress_of(options),
+          .owner_end = owner_end(options),
+          .call = {.deadline = options.deadline("timeout")}};
 }
 
 StartOptions with(StartOptions options, const CancellationToken& cancel) {

@@ -29,7 +29,7 @@ from holt._types import (
 from holt._waiting import wait
 
 Progress: TypeAlias = Callable[[str, str], object]
-Owner: TypeAlias = Literal["keep", "stop"]
+Owner: TypeAlias = Literal["keep", "stop", "remove"]
 Network: TypeAlias = Literal["none", "open", "allow_list"]
 # Machine.list hides the built-in name inside the class.
 _Infos: TypeAlias = list[MachineInfo]
@@ -120,7 +120,7 @@ class Machine:
         :param idle_stop: seconds without client and user process after which it is stopped.
         :param idle_suspend: seconds without a client after which it is suspended, whatever runs inside.
         :param owner_end: what a persistent machine does when the objects of this start are gone or this process ends,
-            by whatever death: ``keep`` running, or be flushed and ``stop``.
+            by whatever death: ``keep`` running, be flushed and ``stop``, or ``remove`` itself.
         :param require_kvm: `KvmUnavailableError` where KVM is not proved to work.
         :param on_progress: called with a word and a sentence for each step, perhaps on another thread.
         :param timeout: of the boot. Default 30 s, and more where templates are to be built.

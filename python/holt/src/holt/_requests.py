@@ -112,7 +112,7 @@ def _start_options(on_progress: object, timeout: object, owner_end: object) -> d
     return {
         "on_progress": _progress(on_progress),
         "timeout": check.seconds("timeout", timeout),
-        "owner_end": check.choice("owner_end", owner_end, ("keep", "stop")),
+        "owner_end": check.choice("owner_end", owner_end, ("keep", "stop", "remove")),
     }
 
 
