@@ -111,14 +111,23 @@ def test_front_24_two_hundred_lives_of_machines_leave_nothing(
     cycle: Callable[[], None], lives: int, rounds: int
 ) -> None:
     """80 + 2 x 40 + 40 machines."""
-    for _ in range(8):
+    for _ in range(5):
         cycle()
-    before, memory = Footprint.now(), anonymous_kib()
+    memory, before = _memory_after(cycle), Footprint.now()
     for _ in range(rounds):
         cycle()
     assert settled_growth(before) == {}
-    # A leaked connection, buffer or result would be many KiB a life; the allocator's own play is less than this.
-    assert anonymous_kib() - memory < 24 * rounds * lives
+    # A leaked connection, buffer or result would be many KiB a life.
+    assert min(_memory_after(cycle)) - max(memory) < 24 * rounds * lives
+
+
+def _memory_after(work: Callable[[], None]) -> list[int]:
+    """A few looks at this process's memory: allocators take and give back whole MiB at moments of their own."""
+    looks = []
+    for _ in range(3):
+        work()
+        looks.append(anonymous_kib())
+    return looks
 
 
 def test_front_24_a_thousand_commands_leave_nothing_in_the_process(machine: holt.Machine) -> None:
@@ -128,7 +137,7 @@ def test_front_24_a_thousand_commands_leave_nothing_in_the_process(machine: holt
             machine.read_file("/etc/passwd")
 
     some(50)
-    before, memory = Footprint.now(), anonymous_kib()
+    memory, before = _memory_after(lambda: some(5)), Footprint.now()
     some(1000)
     assert settled_growth(before) == {}
-    assert anonymous_kib() - memory < 2048
+    assert min(_memory_after(lambda: some(5))) - max(memory) < 1024
