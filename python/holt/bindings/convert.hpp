@@ -7,6 +7,8 @@
 #include "holt/machine/walk.hpp"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <string>
 #include <string_view>
 #include <vector>

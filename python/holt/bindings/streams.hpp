@@ -8,6 +8,7 @@
 #include "registry.hpp"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <optional>
 
 namespace holt::python {
