@@ -209,9 +209,9 @@ def test_MachinesOfThisProcessEndWithIt(engine):
     create(name="kept", persistent=True)
     create(name="gone")
     create(name="detached", detach=True)
-    stopped = create(name="stopped", persistent=True)
-    stopped.stop()
-    assert sorted(_lifetime.owned()) == ["gone", "kept"]
+    create(name="stopped", persistent=True).stop()
+    create(name="gone-too").stop()
+    assert sorted(_lifetime.owned()) == ["gone", "gone-too", "kept"]
     _lifetime._end_all()
     assert {name: machine.state for name, machine in engine.machines.items()} == {
         "detached": "running",

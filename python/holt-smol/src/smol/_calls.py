@@ -98,8 +98,7 @@ def resize(
         for name, size in wanted.items():
             if size < getattr(now, name):
                 raise InvalidConfigError(f"{name} is {getattr(now, name)} and cannot shrink to {size}")
-        machine.resize(**wanted)
-        after = machine.info()
+        after = machine.resize(**wanted)
     return MachineResources(
         cpus=after.cpus,
         memory_mb=after.memory_mb,

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _lifetime
 from ._engine import engine, engine_errors
@@ -23,6 +23,7 @@ _WORKLOAD_GRACE = 10.0
 
 #: The engine's states as this module shows them. Only ``running`` takes commands.
 _STATES = {"running": "running", "paused": "paused", "suspended": "paused"}
+_IDLE = ("created", "stopped", "suspended", "failed")
 
 
 def shown_state(state: str) -> str:
@@ -180,7 +181,12 @@ class LocalMachine:
             except SmolError as error:
                 if error.code != "NOT_FOUND":
                     raise
-        _lifetime.disown(self.name)
+        self._idle()
+
+    def _idle(self) -> None:
+        """Nothing of it runs: of a machine that is kept there is nothing to end with this process."""
+        if not self.note.ephemeral:
+            _lifetime.disown(self.name)
 
     def _end_workload(self, grace: float) -> None:
         """The workload gets its signal and the time it wants; the engine ends everything else."""
@@ -201,7 +207,7 @@ class LocalMachine:
             if self.machine.state() != "running":
                 raise SmolError("CONFLICT", f"The machine {self.name} is not running, so it cannot be paused")
             self.machine.suspend()
-        _lifetime.disown(self.name)
+        self._idle()
 
     def resume(self) -> None:
         self._require_undeleted()
@@ -265,7 +271,7 @@ def sweep(infos: list[holt.MachineInfo]) -> list[holt.MachineInfo]:
     kept = []
     for info in infos:
         note = Note.of(dict(info.labels)) if LABEL in info.labels else Note()
-        if note.is_expired() or (note.is_abandoned() and info.state in ("created", "stopped", "failed")):
+        if note.is_expired() or (note.is_abandoned() and info.state in _IDLE):
             with engine_errors():
                 remove_if_there(engine().Machine.open(info.name))
         else:
@@ -273,8 +279,10 @@ def sweep(infos: list[holt.MachineInfo]) -> list[holt.MachineInfo]:
     return kept
 
 
-def _owner_end(note: Note) -> str:
-    return "keep" if note.detach else "stop"
+def _owner_end(note: Note) -> Literal["keep", "stop", "remove"]:
+    if note.detach:
+        return "keep"
+    return "remove" if note.ephemeral else "stop"
 
 
 def _require_host() -> None:

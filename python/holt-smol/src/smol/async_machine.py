@@ -230,7 +230,7 @@ class AsyncMachine(AsyncCloudCalls):
         decoder = Decoder()
         try:
             async with self._using() as machine:
-                stream = await machine.exec_stream(argv, **arguments)
+                stream = machine.exec_stream(argv, **arguments)
                 try:
                     async for event in stream:
                         for piece in decoder.events(event):

@@ -334,7 +334,9 @@ class Machine(CloudCalls):
         storage_gb: int | None = None,
         overlay_gb: int | None = None,
     ) -> MachineResources:
-        """Grows a running machine to these totals; see :func:`disk_size` for the two disks that are one."""
+        """Grows a running machine to these totals: its one disk, the larger of both sizes, at once; processors
+        and memory with the next start.
+        """
         return resize(self._t, cpus, memory_mb, storage_gb, overlay_gb)
 
     # --- ports and branches: refused ------------------------------------------------------------------------
