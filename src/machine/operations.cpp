@@ -210,7 +210,13 @@ int Operation<T>::fd() const {
 }
 template <class T>
 std::optional<T> Operation<T>::try_get() {
-  return impl_->try_get();
+  try {
+    return impl_->try_get();
+  } catch (...) {
+    // A call that has failed, at its deadline for one, goes on nowhere.
+    impl_->cancel();
+    throw;
+  }
 }
 template <class T>
 void Operation<T>::cancel() {
