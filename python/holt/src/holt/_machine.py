@@ -311,7 +311,7 @@ class Machine:
         :param output_limit: bytes kept of each output.
         :param deadline: on the host, of the whole call: `TimeoutError`. Default: 5 s behind `timeout`, none without.
         :param limits: what it may use at most.
-        :param idempotency_key: a repeat with the same key does not start a second command.
+        :param idempotency_key: a repeat with the same key starts nothing and is `ConflictError`.
         """
         options = _requests.exec_options(
             env=env, working_dir=working_dir, user=user, timeout=timeout, deadline=deadline, limits=limits,
@@ -359,7 +359,8 @@ class Machine:
         idempotency_key: str | None = None,
     ) -> CommandInfo:
         """Starts a command that goes on without a caller and outlives this process. The last `output_limit` bytes of
-        each output are kept in the machine. `stdin`: at most 2 MiB."""
+        each output are kept in the machine. `stdin`: at most 2 MiB. A repeat with the same `idempotency_key` gives
+        the command of the first."""
         options = _requests.exec_options(
             env=env, working_dir=working_dir, user=user, timeout=timeout, deadline=deadline, limits=limits,
             idempotency_key=idempotency_key,
