@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -347,16 +349,20 @@ async def test_d4_stopped_machine_is_destroyed(provider: Provider) -> None:
 
 
 async def test_d4_destroy_boots_nothing(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch, doomed: list[Any]
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, doomed: list[Any]
 ) -> None:
-    """The reference boots a stopped machine to delete it. Here even a host that can boot nothing deletes."""
+    """The reference boots a stopped machine to delete it."""
     backend = provider.backend()
     doomed.append(backend)
     await (await backend.get_sandbox()).stop()
-    with monkeypatch.context() as broken:
-        broken.setenv("HOLT_QEMU", "/nowhere/qemu-system-x86_64")
+    started, qemu = tmp_path / "started", tmp_path / "qemu-system-x86_64"
+    real = shutil.which("qemu-system-x86_64")
+    qemu.write_text(f'#!/bin/sh\ncase $* in *-M*) echo "$*" >> {started};; esac\nexec {real} "$@"\n')
+    qemu.chmod(0o755)
+    with monkeypatch.context() as watched:
+        watched.setenv("HOLT_QEMU", str(qemu))
         await provider.sandbox().destroy(backend.ref)
-    assert not is_there(backend.ref)
+    assert not is_there(backend.ref) and not started.exists()
 
 
 async def test_d7_destroy_in_finally_covers_a_run_cancelled_during_the_boot(provider: Provider) -> None:

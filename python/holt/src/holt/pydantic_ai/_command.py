@@ -88,10 +88,9 @@ async def run(
     output = _Output()
     result: holt.ExecResult | None = None
     with anyio.move_on_after(None if timeout is None else timeout + _HOST_GRACE) as limit:
-        stream = await machine.exec_stream(
+        async with machine.exec_stream(
             command, shell=isinstance(command, str), env=env, working_dir=working_dir, timeout=timeout
-        )
-        async with stream:
+        ) as stream:
             result = await _collect(stream, output)
     if timeout is not None and (limit.cancelled_caught or (result is not None and result.timed_out)):
         output.raise_timeout(timeout)
