@@ -65,7 +65,8 @@ class Machine:
     has been removed), `GuestLostError` (it ended, nothing was done), `OutcomeUnknownError` (it ended after the request
     was sent), `GuestProtocolError`, `TimeoutError`.
 
-    Paths in the machine are absolute; str with surrogate escapes, bytes, or os.PathLike. Times are seconds or timedelta.
+    Paths in the machine are str (with surrogate escapes), bytes or os.PathLike; a relative one counts from ``/``. Times are
+    seconds or timedelta.
     """
 
     _requests: Requests
