@@ -1,6 +1,7 @@
 """The calls that Pydantic AI's SmolSandbox makes of this module, in its order (spec section 8)."""
 
 import threading
+import time
 import uuid
 
 import pytest
@@ -91,8 +92,33 @@ def test_AHandleIsFoundAgainByIdAndServesAsAnAsynchronousOne(booted, conn):
     assert caught.value.code == "NOT_FOUND"
 
 
-def test_TheHostIsAvailable(booted):
+def test_front_27_TheHostsAvailabilityIsKnownAtOnce(booted):
+    began = time.monotonic()
     assert smol.local_availability() == (True, None, None)
+    assert time.monotonic() - began < 1
+
+
+def test_front_27_AProgramWrittenForSmolRunsAsItIs(home, name):
+    config = smol.MachineConfig(
+        name=name,
+        resources=smol.ResourceSpec(cpus=1, memory_mb=256, network=False),
+        env={"GREETING": "hello"},
+        workdir="/app",
+        labels={"kind": "test"},
+    )
+    with smol.Machine.create(config) as machine:
+        machine.write_file("/app/main.py", "import os, sys; print(os.environ['GREETING'], sys.stdin.read())")
+        result = machine.exec(["python3", "main.py"], smol.ExecOptions(stdin="world", timeout=60))
+        assert result.assert_success().output == "hello world\n"
+        with pytest.raises(smol.ExecutionError):
+            machine.exec(["false"]).assert_success(["false"])
+        with machine.exec_stream(["sh", "-c", "echo streamed"]) as stream:
+            assert [event["kind"] for event in stream] == ["stdout", "exit"]
+        assert machine.read_file("/app/main.py").startswith(b"import os")
+        assert [one.labels for one in smol.Machine.list(labels={"kind": "test"})] == [{"kind": "test"}]
+    with pytest.raises(smol.SmolError) as caught:
+        smol.Machine.open(name)
+    assert caught.value.code == "NOT_FOUND"
 
 
 def test_DestroyIsConnectAndDelete(home, conn):

@@ -134,6 +134,37 @@ def test_front_24_AForkedChildOwnsNothingAndItsEndStopsNothing(home, name):
     smol.Machine.delete_by_name(name)
 
 
+def test_front_24_AForkedChildThatEndsLeavesTheParentsStreamsAlone(home, name):
+    out = run(f"""
+        made = smol.Machine.create(smol.MachineConfig(name={name!r}))
+        stream = made.exec_stream(["sh", "-c", "echo up; sleep 2; echo whole"])
+        assert next(stream)["data"] == "up\\n"
+        child = os.fork()
+        if child == 0:
+            assert next(stream)["message"].startswith("[INVALID_STATE] ")
+            stream.kill()
+            sys.exit(0)
+        os.waitpid(child, 0)
+        print([event.get("data", event.get("exit_code")) for event in stream])
+    """)
+    assert out == "['whole\\n', 0]\n"
+
+
+def test_AnInterruptedCreateLeavesNothing(home, name):
+    out = run(f"""
+        made = None
+        threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,)).start()
+        try:
+            made = smol.Machine.create(smol.MachineConfig(name={name!r}, persistent=True))
+            threading.Event().wait(5)
+        except KeyboardInterrupt:
+            if made is not None:  # it was faster
+                made.delete()
+            print([machine.name for machine in smol.Machine.list() if machine.name == {name!r}])
+    """)
+    assert out == "[]\n"
+
+
 def test_front_24_AnInterruptEndsABlockingCallWithinASecond(home, machine):
     marker = "2661"
     done = subprocess.Popen(
