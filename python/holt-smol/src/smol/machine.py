@@ -334,8 +334,8 @@ class Machine(CloudCalls):
         storage_gb: int | None = None,
         overlay_gb: int | None = None,
     ) -> MachineResources:
-        """Grows a running machine to these totals: its one disk, the larger of both sizes, at once; processors
-        and memory with the next start.
+        """Grows a running machine to these totals: its one disk, the larger of both sizes, at once;
+        processors and memory with the next start.
         """
         return resize(self._t, cpus, memory_mb, storage_gb, overlay_gb)
 
