@@ -46,7 +46,13 @@ async def test_what_the_engine_cannot_make_is_refused_at_once(provider: Provider
     with pytest.raises(Exception) as caught:
         await backend.working_dir()
     assert time.monotonic() - started < AT_ONCE
-    assert getattr(caught.value, "code", None) in {"INVALID_CONFIG", "CONFIG_ERROR", "NOT_FOUND", "NOT_SUPPORTED", "USAGE"}
+    assert getattr(caught.value, "code", None) in {
+        "INVALID_CONFIG",
+        "CONFIG_ERROR",
+        "NOT_FOUND",
+        "NOT_SUPPORTED",
+        "USAGE",
+    }
     assert backend.ref is None and names() == before
 
 
