@@ -19,6 +19,7 @@ def engine(monkeypatch):
     for module in (_engine, _local, machine_module):
         monkeypatch.setattr(module, "engine", lambda: fake)
     monkeypatch.setattr(_lifetime, "_owned", {})
+    monkeypatch.setattr(_lifetime, "_kept", {})
     monkeypatch.delenv("SMOL_CLOUD_TOKEN", raising=False)
     return fake
 
@@ -234,6 +235,15 @@ def test_TheEndOfAProcessLeavesALaterMachineOfTheSameNameAlone(engine):
     engine.add("m", "running")
     _lifetime._end_all()
     assert engine.machines["m"].state == "running"
+
+
+def test_TheExitHookLeavesAConnectedMachineToTheEngine(engine):
+    engine.add("m")
+    smol.Machine.connect("m", LOCAL).state()
+    assert _lifetime.owned() == []
+    assert list(_lifetime._kept) == ["m"]
+    smol.Machine.open("m", LOCAL).delete()
+    assert _lifetime._kept == {}
 
 
 def test_DetachIsRememberedForLaterStarts(engine):

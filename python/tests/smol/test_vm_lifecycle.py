@@ -173,6 +173,25 @@ def wait_for_lines(machine, count):
         time.sleep(0.1)
 
 
+def test_AMachineIsStoppedWhenIdleAndDeletedWhenItsTimeIsUp(home, name):
+    config = smol.MachineConfig(name=name, auto_stop_seconds=1, ttl_seconds=8, **KEPT)
+    made = smol.Machine.create(config)
+    wait_for_state(made, "stopped", 6)
+    assert name in [machine.name for machine in smol.Machine.list()]
+    deadline = time.monotonic() + 20
+    while name in [machine.name for machine in smol.Machine.list()]:
+        assert time.monotonic() < deadline, "the machine is deleted"
+        time.sleep(0.1)
+    made.delete()
+
+
+def wait_for_state(machine, state, seconds):
+    deadline = time.monotonic() + seconds
+    while machine.state() != state:
+        assert time.monotonic() < deadline, f"the machine is {state}"
+        time.sleep(0.1)
+
+
 def test_LogsAreTheLastLinesOfTheConsole(machine):
     assert isinstance(machine.logs(), str)
     assert machine.logs(tail=0) == ""

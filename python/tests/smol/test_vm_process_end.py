@@ -97,6 +97,19 @@ def test_AMachineThatWasOnlyFoundGoesOn(machine):
     assert machine.state() == "running"
 
 
+def test_AMachineThatAConnectBootedEndsWithItsProcess(home, name):
+    smol.Machine.create(smol.MachineConfig(name=name, persistent=True)).stop()
+    run(f"""
+        import gc
+        smol.Machine.connect({name!r}).exec(["sh", "-c", "echo kept > /root/note"])
+        gc.collect()
+        assert smol.Machine.open({name!r}).state() == "running"
+    """)
+    wait_for_state(name, "stopped")
+    with smol.Machine.connect(name) as again:
+        assert again.read_file("/root/note") == b"kept\n"
+
+
 def test_AMachineGoesOnWhenItsHandleIsCollected(home, name):
     run(f"""
         import gc

@@ -16,12 +16,14 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
+from weakref import WeakValueDictionary
 
 #: Ends one machine.
 Ending: TypeAlias = Callable[[], Awaitable[None]]
 
 _lock = threading.Lock()
 _owned: dict[str, Ending] = {}  # by name
+_kept: dict[str, object] = {}  # handles of machines that the engine alone ends, by name
 _inherited: list[object] = []  # a forked child's copies of its parent's handles: never dropped, never ended
 
 
@@ -31,9 +33,16 @@ def own(name: str, end: Ending) -> None:
         _owned[name] = end
 
 
+def keep(name: str, handle: object) -> None:
+    """Keeps the handle of a machine that the engine, and no exit hook, ends with this process."""
+    with _lock:
+        _kept[name] = handle
+
+
 def disown(name: str) -> None:
     with _lock:
         _owned.pop(name, None)
+        _kept.pop(name, None)
 
 
 def owned() -> list[str]:
@@ -56,10 +65,10 @@ def _end_all() -> None:
 
 
 def _in_forked_child() -> None:
-    global _lock, _owned
-    _inherited.append(_owned)
+    global _lock, _owned, _kept
+    _inherited.extend((_owned, _kept))
     _lock = threading.Lock()
-    _owned = {}
+    _owned, _kept = {}, {}
     _expiry.reset()
 
 
@@ -136,18 +145,13 @@ class Activity:
             self._closed -= 1
 
 
-_activities: dict[str, Activity] = {}
+_activities: WeakValueDictionary[str, Activity] = WeakValueDictionary()
 
 
 def activity_of(name: str) -> Activity:
     """The one Activity of a machine in this process."""
     with _lock:
         return _activities.setdefault(name, Activity())
-
-
-def forget(name: str) -> None:
-    with _lock:
-        _activities.pop(name, None)
 
 
 atexit.register(_end_all)

@@ -3,6 +3,7 @@ books."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,12 +38,12 @@ class LocalMachine:
     for the state is one. So deleting needs no boot, and the answer is true at any time.
     """
 
-    def __init__(self, machine: holt.Machine, note: Note, *, boot_pending: bool = False) -> None:
+    def __init__(self, machine: holt.Machine, note: Note) -> None:
         self.machine = machine
         self.name: str = machine.name
         self.note = note
         self._boot = threading.Lock()
-        self._boot_pending = boot_pending
+        self._boot_pending = False
         self._boot_error: SmolError | None = None
         self._deleted = False  # by this handle: a later machine of the same name is another one
         self._born: datetime | None = None  # when the machine was made that this process owns
@@ -58,7 +59,8 @@ class LocalMachine:
             )
         local = cls(machine, plan.note)
         try:
-            local._booted()
+            local._own()
+            local._start_workload()
         except BaseException:
             local.delete()
             raise
@@ -68,20 +70,22 @@ class LocalMachine:
 
     @classmethod
     def connect(cls, name: str) -> LocalMachine:
-        local = cls.open(name)
-        with engine_errors():
-            state = local.machine.state()
-        if state not in ("running", "paused", "suspended"):
+        local, info = cls._find(name)
+        if info.state not in _STATES:
             _require_host()
             local._boot_pending = True
         return local
 
     @classmethod
     def open(cls, name: str) -> LocalMachine:
+        return cls._find(name)[0]
+
+    @classmethod
+    def _find(cls, name: str) -> tuple[LocalMachine, holt.MachineInfo]:
         with engine_errors():
             machine = engine().Machine.open(name)
-            note = Note.of(dict(machine.info().labels))
-        return cls(machine, note)
+            info = machine.info()
+        return cls(machine, Note.of(dict(info.labels))), info
 
     # --- states ---------------------------------------------------------------------------------------------
 
@@ -123,7 +127,9 @@ class LocalMachine:
             if self._boot_error is not None and not again and not self._runs():
                 raise self._boot_error
             try:
-                self._start(READY_TIMEOUT)
+                if self._start(READY_TIMEOUT):
+                    # Another process may have been faster: only the engine knows whose it is to end.
+                    _lifetime.keep(self.name, self.machine)
             except SmolError as error:
                 self._boot_error = error
                 raise
@@ -136,25 +142,31 @@ class LocalMachine:
     def start(self, timeout: float = READY_TIMEOUT) -> None:
         self._require_undeleted()
         with self._boot:
-            self._start(timeout)
+            if self._start(timeout):
+                self._own()
             self._boot_pending = False
 
-    def _start(self, timeout: float) -> None:
+    def _start(self, timeout: float) -> bool:
+        """Boots, with the workload; false when it runs already."""
         with engine_errors():
             if self.machine.state() == "running":
-                return
+                return False
             self.machine.start(timeout=timeout, owner_end=_owner_end(self.note))
-        self._booted()
+        self._start_workload()
+        return True
 
-    def _booted(self) -> None:
-        """This process is the owner of the machine's present life."""
-        with engine_errors():
-            self._born = self.machine.info().created_at
-        if not self.note.detach:
-            _lifetime.own(self.name, self._end_with_process)
+    def _start_workload(self) -> None:
         if self.note.command is not None:
             with engine_errors():
                 self.machine.start_command(self.note.command)
+
+    def _own(self) -> None:
+        """The machine shall end with this process."""
+        if self.note.detach:
+            return
+        with engine_errors():
+            self._born = self.machine.info().created_at
+        _lifetime.own(self.name, self._end_with_process)
 
     async def _end_with_process(self) -> None:
         machine = engine().AsyncMachine(self.machine)
@@ -175,8 +187,11 @@ class LocalMachine:
         with self.closed(drain):
             self._boot_pending = False
             try:
-                with engine_errors():
+                with contextlib.suppress(
+                    engine().Error
+                ):  # a machine that cannot say so is stopped all the same
                     self._end_workload(_WORKLOAD_GRACE if workload_grace is None else workload_grace)
+                with engine_errors():
                     self.machine.stop()
             except SmolError as error:
                 if error.code != "NOT_FOUND":
@@ -215,8 +230,7 @@ class LocalMachine:
             if self.machine.state() not in ("paused", "suspended"):
                 raise SmolError("CONFLICT", f"The machine {self.name} is not paused, so it cannot be resumed")
             self.machine.resume(owner_end=_owner_end(self.note))
-        if not self.note.detach:
-            _lifetime.own(self.name, self._end_with_process)
+        self._own()
 
     def delete(self, drain: float = 0.0) -> None:
         if self._deleted:
@@ -226,7 +240,6 @@ class LocalMachine:
             remove_if_there(self.machine)
         self._deleted = True
         _lifetime.disown(self.name)
-        _lifetime.forget(self.name)
 
     # --- use ------------------------------------------------------------------------------------------------
 
