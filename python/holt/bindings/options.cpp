@@ -78,6 +78,7 @@ ExecOptions exec_options(const Options& options) {
                      .timeout = options.seconds("timeout")};
   if (options.get<bool>("stdin_pipe", false)) result.stdin_mode = StdinMode::pipe;
   if (auto limit = options.get<std::size_t>("output_limit")) result.output_limit = *limit;
+  if (options.get<std::string>("over_limit", "cut") == "fail") result.over_limit = OverLimit::fail;
   result.deadline = options.deadline("deadline");
   result.idempotency_key = options.get<std::string>("idempotency_key", {});
   if (auto rows = options.get<unsigned>("rows"))
@@ -103,6 +104,11 @@ HostConfig host_config(const Options& options) {
   path("initramfs", host.initramfs);
   if (host.monitor.empty()) path("monitor", host.monitor);
   if (host.shim.empty()) path("shim", host.shim);
+  if (auto word = options.get<std::string>("jail")) {
+    host.jail = *word == "require" ? JailChoice::required
+                : *word == "off"   ? JailChoice::off
+                                   : JailChoice::automatic;
+  }
   if (auto word = options.get<std::string>("accelerator")) {
     host.accelerator = *word == "kvm"   ? AcceleratorChoice::require_kvm
                        : *word == "tcg" ? AcceleratorChoice::tcg

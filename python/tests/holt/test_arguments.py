@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import pickle
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 
 import holt
 from holt import _arguments as check
+from holt import _errors
 
 
 class Whole:
@@ -85,7 +88,7 @@ def test_values_of_an_environment_are_in_no_error() -> None:
 
 def test_each_code_has_a_class_below_error() -> None:
     classes = {kind.default_code: kind for kind in vars(holt).values() if isinstance(kind, type)
-               and issubclass(kind, holt.Error) and kind is not holt.Error}  # fmt: skip
+               and issubclass(kind, holt.Error) and "default_code" in vars(kind) and kind is not holt.Error}  # fmt: skip
     assert len(classes) == 29
     assert issubclass(holt.InvalidConfigError, ValueError)
     assert issubclass(holt.TimeoutError, TimeoutError)
@@ -94,14 +97,15 @@ def test_each_code_has_a_class_below_error() -> None:
 
 
 def test_errors_travel_between_processes_whole() -> None:
-    import pickle
-
     error = holt.NotFoundError("No such thing", subject="x", hint="Make it.", retryable=True, causes=["because"])
     copy = pickle.loads(pickle.dumps(error))
     assert type(copy) is holt.NotFoundError
     assert (str(copy), copy.code, copy.subject, copy.hint, copy.retryable, copy.causes) == (
         "No such thing", "NOT_FOUND", "x", "Make it.", True, ["because"],
     )  # fmt: skip
+    limit = _errors.output_limit_error("Too much", "Less.", 7, b"out", b"err")
+    other = pickle.loads(pickle.dumps(limit))
+    assert (other.code, other.limit, other.stdout_preview) == ("LIMIT_EXCEEDED", 7, b"out")
 
 
 def test_front_27_availability_boots_nothing_and_never_raises(tmp_path: Path) -> None:
@@ -148,8 +152,6 @@ def test_everything_public_has_a_docstring() -> None:
 
 
 def test_asynchronous_calls_take_the_same_arguments() -> None:
-    import inspect
-
     differ = []
     for name, member in vars(holt.Machine).items():
         if name.startswith("_") or not (callable(member) or isinstance(member, classmethod)):

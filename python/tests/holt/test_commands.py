@@ -58,6 +58,10 @@ def test_output_is_kept_to_its_limit_and_says_so(machine: holt.Machine) -> None:
     result = machine.exec("head -c 300000 /dev/zero; head -c 10 /dev/zero >&2", shell=True, output_limit=100_000)
     assert (len(result.stdout), result.stdout_truncated) == (100_000, True)
     assert (len(result.stderr), result.stderr_truncated) == (10, False)
+    with pytest.raises(holt.OutputLimitError) as too_much:
+        machine.exec("yes sleep 4247 & yes", shell=True, output_limit=1000, over_limit="fail")
+    assert too_much.value.limit == 1000 and too_much.value.stdout_preview.count(b"y") > 100
+    assert gone(machine, "yes sleep 4247")
     large = machine.exec(["head", "-c", "8388608", "/dev/zero"])
     assert (len(large.stdout), large.stdout_truncated) == (8 << 20, False)
 

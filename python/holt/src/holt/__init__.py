@@ -11,8 +11,6 @@
 `AsyncMachine` has the same calls for an event loop.
 """
 
-from importlib.metadata import version as _version
-
 from holt._async import AsyncMachine
 from holt._async_streams import AsyncExecStream, AsyncFileReader, AsyncFileWriter, AsyncTreeWalk
 from holt._errors import (
@@ -37,6 +35,7 @@ from holt._errors import (
     NotRegularError,
     NotSupportedError,
     OutcomeUnknownError,
+    OutputLimitError,
     PermissionDeniedError,
     RuntimeNotInstalledError,
     StorageError,
@@ -69,7 +68,7 @@ from holt._types import (
     WalkEntry,
 )
 
-__version__: str = _version("holt")
+__version__: str
 __engine__ = "holt"
 
 __all__ = [
@@ -117,6 +116,7 @@ __all__ = [
     "NotRegularError",
     "NotSupportedError",
     "OutcomeUnknownError",
+    "OutputLimitError",
     "PermissionDeniedError",
     "ResourceLimits",
     "Resources",
@@ -138,3 +138,13 @@ __all__ = [
     "local_availability",
     "new_machine_name",
 ]
+
+
+def __getattr__(name: str) -> str:
+    # Looked up when asked for: the reader of the package's metadata takes longer to load than holt itself.
+    if name != "__version__":
+        raise AttributeError(f"module 'holt' has no attribute {name!r}")
+    from importlib.metadata import version
+
+    globals()[name] = version("holt")
+    return version("holt")

@@ -301,6 +301,7 @@ class AsyncMachine:
         stdin: BytesLike | str | None = None,
         timeout: Seconds | None = None,
         output_limit: int = OUTPUT_LIMIT,
+        over_limit: Literal["cut", "fail"] = "cut",
         deadline: Seconds | None = None,
         limits: ResourceLimits | None = None,
         idempotency_key: str | None = None,
@@ -310,7 +311,7 @@ class AsyncMachine:
             env=env, working_dir=working_dir, user=user, timeout=timeout, deadline=deadline, limits=limits,
             idempotency_key=idempotency_key,
         )  # fmt: skip
-        return await drive(self._requests.exec(command, shell, stdin, output_limit, options))
+        return await drive(self._requests.exec(command, shell, stdin, output_limit, over_limit, options))
 
     def exec_stream(
         self,

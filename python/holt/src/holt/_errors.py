@@ -52,13 +52,13 @@ class Error(Exception):
         return self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.message, self.code, self.subject, self.hint, self.retryable, self.causes)
+        return _rebuild, (type(self), self.message, vars(self))
 
 
-def _rebuild(
-    kind: type[Error], message: str, code: str, subject: str | None, hint: str | None, retryable: bool, causes: list[str]
-) -> Error:
-    return kind(message, code=code, subject=subject, hint=hint, retryable=retryable, causes=causes)
+def _rebuild(kind: type[Error], message: str, values: dict[str, Any]) -> Error:
+    error = kind(message)
+    vars(error).update(values)
+    return error
 
 
 class UsageError(Error):
@@ -193,6 +193,16 @@ class LimitExceededError(Error):
     default_code = "LIMIT_EXCEEDED"
 
 
+class OutputLimitError(LimitExceededError):
+    """A command with ``over_limit="fail"`` wrote more than `output_limit` and was killed."""
+
+    limit: int
+    """Bytes of each output that it might write."""
+    stdout_preview: bytes
+    """What it wrote first, at most 64 KiB."""
+    stderr_preview: bytes
+
+
 class UnauthorizedError(Error):
     """UNAUTHORIZED: a registry or provider wants other credentials."""
 
@@ -236,9 +246,11 @@ class InternalError(Error):
 
 
 def _all_below(kind: type[Error]) -> dict[str, type[Error]]:
-    classes = {}
+    classes: dict[str, type[Error]] = {}
     for below in kind.__subclasses__():
-        classes[below.default_code] = below
+        # A class that says more of a code than its base is made by its own function.
+        if "default_code" in vars(below):
+            classes[below.default_code] = below
         classes.update(_all_below(below))
     return classes
 
@@ -252,3 +264,12 @@ def from_native(code: str, message: str, subject: str, hint: str, retryable: boo
     return kind(
         message, code=code, subject=subject or None, hint=hint or None, retryable=retryable, causes=causes
     )
+
+
+def output_limit_error(
+    message: str, hint: str, limit: int, stdout_preview: bytes, stderr_preview: bytes
+) -> OutputLimitError:
+    """Called by the extension module."""
+    error = OutputLimitError(message, hint=hint)
+    error.limit, error.stdout_preview, error.stderr_preview = limit, stdout_preview, stderr_preview
+    return error

@@ -19,6 +19,8 @@ class HostOptions:
     """Folder of engine files, images and machines; else HOLT_HOME, else the XDG folders."""
     accelerator: Literal["auto", "kvm", "tcg"] | None = None
     """`kvm` refuses where KVM does not work; else HOLT_ACCELERATOR, else `auto`."""
+    jail: Literal["auto", "require", "off"] | None = None
+    """Around QEMU: all that the host allows, `require` refuses where a part is missing; else HOLT_JAIL, else `auto`."""
     qemu: str | os.PathLike[str] | None = None
     """Path of qemu-system-x86_64; else HOLT_QEMU, else found on PATH."""
     kernel: str | os.PathLike[str] | None = None
@@ -37,6 +39,8 @@ def native_host(host: object, *, require_kvm: object = False) -> dict[str, Any]:
             values[name] = check.optional_path(name, getattr(host, name))
         if host.accelerator is not None:
             values["accelerator"] = check.choice("accelerator", host.accelerator, ("auto", "kvm", "tcg"))
+        if host.jail is not None:
+            values["jail"] = check.choice("jail", host.jail, ("auto", "require", "off"))
     if check.flag("require_kvm", require_kvm):
         values["accelerator"] = "kvm"
     for name, file in (("monitor", "holt-monitor"), ("shim", "holt-memro.so")):

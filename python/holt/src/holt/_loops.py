@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
+
+# A loop that runs has been imported: neither library is here, which saves programs that only wait the time.
 
 
 def _trio() -> Any:
@@ -15,10 +19,13 @@ def _trio() -> Any:
 
 
 def _asyncio_loop() -> asyncio.AbstractEventLoop | None:
+    if "asyncio" not in sys.modules:
+        return None
     try:
-        return asyncio.get_running_loop()
+        loop: asyncio.AbstractEventLoop = sys.modules["asyncio"].get_running_loop()
     except RuntimeError:
         return None
+    return loop
 
 
 async def wait_readable(fd: int, timeout: float | None = None) -> None:
@@ -51,8 +58,9 @@ async def wait_readable_to_the_end(fd: int) -> None:
         with _trio().CancelScope(shield=True):
             await wait_readable(fd)
         return
+    cancelled: type[BaseException] = sys.modules["asyncio"].CancelledError
     while True:
         try:
             return await wait_readable(fd)
-        except asyncio.CancelledError:
+        except cancelled:
             continue

@@ -295,6 +295,7 @@ class Machine:
         stdin: BytesLike | str | None = None,
         timeout: Seconds | None = None,
         output_limit: int = OUTPUT_LIMIT,
+        over_limit: Literal["cut", "fail"] = "cut",
         deadline: Seconds | None = None,
         limits: ResourceLimits | None = None,
         idempotency_key: str | None = None,
@@ -310,6 +311,8 @@ class Machine:
         :param stdin: standard input, at most 64 MiB; None is end of file at once.
         :param timeout: on the guest's clock, from the command's start; then everything it started is killed.
         :param output_limit: bytes kept of each output.
+        :param over_limit: ``cut``: the rest is dropped and the result says so; ``fail``: the command is killed and
+            `OutputLimitError` raised.
         :param deadline: on the host, of the whole call: `TimeoutError`. Default: 5 s behind `timeout`, none without.
         :param limits: what it may use at most.
         :param idempotency_key: a repeat with the same key starts nothing and is `ConflictError`.
@@ -318,7 +321,7 @@ class Machine:
             env=env, working_dir=working_dir, user=user, timeout=timeout, deadline=deadline, limits=limits,
             idempotency_key=idempotency_key,
         )  # fmt: skip
-        return wait(self._requests.exec(command, shell, stdin, output_limit, options))
+        return wait(self._requests.exec(command, shell, stdin, output_limit, over_limit, options))
 
     def exec_stream(
         self,

@@ -269,9 +269,16 @@ class Requests:
         return Request(self.native.events(), _types.machine_events)
 
     def exec(
-        self, command: object, shell: object, stdin: object, output_limit: object, options: dict[str, Any]
+        self,
+        command: object,
+        shell: object,
+        stdin: object,
+        output_limit: object,
+        over_limit: object,
+        options: dict[str, Any],
     ) -> Request[_types.ExecResult]:
         what = check.command(command, shell)
+        options["over_limit"] = check.choice("over_limit", over_limit, ("cut", "fail"))
         if stdin is not None:
             options["stdin"] = check.data_or_text("stdin", stdin)
         options["output_limit"] = check.integer("output_limit", output_limit, 0, _MOST_BYTES)

@@ -50,7 +50,12 @@ class ExecStream:
         return self
 
     def __next__(self) -> Event:
-        event = self.next()
+        try:
+            event = self.next()
+        except BaseException:
+            # An error has ended the command already; KeyboardInterrupt takes it along.
+            self._stream.kill()
+            raise
         if event is None:
             raise StopIteration
         return event
@@ -168,8 +173,13 @@ class FileWriter:
         return self
 
     def write(self, data: BytesLike) -> None:
-        """Writes bytes; waits while the guest is busy."""
-        require(self._writer, "writer").write(check.data("data", data))
+        """Writes bytes; waits while the guest is busy. Interrupted by an exception, it aborts the file."""
+        writer, whole = require(self._writer, "writer"), check.data("data", data)
+        try:
+            writer.write(whole)
+        except BaseException:
+            self.abort()
+            raise
 
     def finish(self) -> None:
         """Puts the file in its place. `OutcomeUnknownError` when the answer got lost."""
