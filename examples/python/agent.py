@@ -16,7 +16,7 @@ from holt.pydantic_ai import HoltSandbox
 
 
 async def main(model: Model | str) -> None:
-    sandbox: HoltSandbox[None] = HoltSandbox()
+    sandbox = HoltSandbox[object]()
     agent = Agent(model, capabilities=[sandbox, Coder()])
     result = await agent.run("Write a script that prints the first 10 primes, and run it.")
     print(result.output)
