@@ -34,11 +34,10 @@ def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def nothing_left() -> Iterator[None]:
-    """The test leaves no thread, descriptor, process or folder more than there were. Threads of the pool stay."""
+    """The test leaves no descriptor, process or folder more than there were. Threads of a pool stay in it."""
     before = Footprint.now()
     yield
-    growth = settled_growth(before)
-    growth.pop("threads", None)
+    growth = settled_growth(before, besides=["threads"])
     assert not growth, f"left behind: {growth}; {sorted(machine_folders())}, processes {processes_of(own())}"
 
 

@@ -6,7 +6,7 @@ import ctypes
 import gc
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -88,11 +88,14 @@ def polls(seconds: float) -> Iterator[None]:
         time.sleep(0.02)
 
 
-def settled_growth(before: Footprint) -> dict[str, int]:
+def settled_growth(before: Footprint, *, besides: Sequence[str] = ()) -> dict[str, int]:
     """The growth since `before`. Processes end a moment after the call that ended them: waits, within bounds."""
-    growth = before.growth_to(Footprint.now())
+
+    def growth() -> dict[str, int]:
+        grown = before.growth_to(Footprint.now())
+        return {name: count for name, count in grown.items() if name not in besides}
+
     for _ in polls(SETTLE_SECONDS):
-        if not growth:
+        if not growth():
             break
-        growth = before.growth_to(Footprint.now())
-    return growth
+    return growth()

@@ -130,7 +130,7 @@ def _memory_after(work: Callable[[], None]) -> list[int]:
     return looks
 
 
-def test_front_24_a_thousand_commands_leave_nothing_in_the_process(machine: holt.Machine) -> None:
+def test_front_24_five_hundred_commands_leave_nothing_in_the_process(machine: holt.Machine) -> None:
     def some(count: int) -> None:
         for _ in range(count):
             machine.exec(["true"])
@@ -138,6 +138,6 @@ def test_front_24_a_thousand_commands_leave_nothing_in_the_process(machine: holt
 
     some(50)
     memory, before = _memory_after(lambda: some(5)), Footprint.now()
-    some(1000)
+    some(500)
     assert settled_growth(before) == {}
     assert min(_memory_after(lambda: some(5))) - max(memory) < 1024
