@@ -35,6 +35,9 @@ def test_ATimeoutThatIsNoTimeIsRefused(timeout):
         ("user", " "),
         ("user", 5),
         ("stdin", b"\xff"),
+        ("stdin", "\ud800"),
+        ("workdir", "/\ud800"),
+        ("env", {"a": "\ud800"}),
         ("stdin", 5),
         ("workdir", "a\0"),
         ("workdir", 5),
@@ -65,9 +68,10 @@ def test_GoodOptionsBecomeArguments():
         "stdin": b"\xc3\xa4",
     }
     assert arguments(workdir="", stdin="") == {"stdin": b""}
+    assert arguments(stdin="\udcff") == {"stdin": b"\xff"}
 
 
-@pytest.mark.parametrize("command", ["ls", b"ls", [], [1], [b"ls"], None, 5, ["a\0b"]])
+@pytest.mark.parametrize("command", ["ls", b"ls", [], [1], [b"ls"], None, 5, ["a\0b"], ["\ud800"]])
 def test_ACommandIsAListOfTexts(command):
     with pytest.raises(smol.InvalidConfigError):
         _checks.command(command)

@@ -113,6 +113,12 @@ def test_front_25_ACommandOfTheWrongTypeIsRefusedBeforeAnythingRuns(machine, com
         machine.exec_stream(command)
 
 
+def test_TheEnginesOwnMachineServesWhatTheInterfaceLacks(machine):
+    with machine.engine.exec_stream(["cat"], stdin="pipe") as stream:
+        stream.write(b"live\n")
+        assert next(stream).data == b"live\n"
+
+
 def test_OptionsOfTheWrongTypeAreRefused(machine):
     for call in (machine.exec, machine.exec_stream):
         with pytest.raises(smol.InvalidConfigError):

@@ -55,7 +55,7 @@ def started(pid: int) -> ExecResult:
 
 def file_content(data: Any) -> bytes:
     if isinstance(data, str):
-        return data.encode("utf-8", "surrogateescape")
+        return check.encoded("data", data)
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise InvalidTypeError(f"data must be bytes or text, not {type(data).__name__}")
     return bytes(data)

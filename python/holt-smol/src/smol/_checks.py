@@ -48,9 +48,17 @@ def flag(field: str, value: Any) -> bool | None:
 def text(field: str, value: Any) -> str:
     if not isinstance(value, str):
         raise InvalidTypeError(f"{field} must be a text, not {value!r}")
-    if "\0" in value:
+    if b"\0" in encoded(field, value):
         raise InvalidValueError(f"{field} holds a NUL character")
     return value
+
+
+def encoded(field: str, value: str) -> bytes:
+    """UTF-8; surrogates that stand for bytes become these (PEP 383), others are refused."""
+    try:
+        return value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise InvalidValueError(f"{field} holds a lone surrogate, which stands for no byte") from error
 
 
 def nonblank(field: str, value: Any) -> str:
@@ -82,10 +90,9 @@ def variables(field: str, value: Any) -> dict[str, str]:
     for name, content in value.items():
         if not isinstance(name, str) or not isinstance(content, str):
             raise InvalidTypeError(f"{field} must have texts as names and values ({name!r} has not)")
-        if not name or "=" in name or "\0" in name:
+        if not name or "=" in name or b"\0" in encoded(field, name):
             raise InvalidValueError(f"{field}: {name!r} is no name of an environment variable")
-        if "\0" in content:
-            raise InvalidValueError(f"{field}: the value of {name} holds a NUL character")
+        text(f"{field}: the value of {name}", content)
     return dict(value)
 
 
@@ -100,6 +107,6 @@ def path(field: str, value: Any) -> str | bytes:
     if not isinstance(value, (str, bytes, os.PathLike)):
         raise InvalidTypeError(f"{field} must be a path, not {value!r}")
     given: str | bytes = os.fspath(value)
-    if not given or (b"\0" in given if isinstance(given, bytes) else "\0" in given):
+    if not given or b"\0" in (given if isinstance(given, bytes) else encoded(field, given)):
         raise InvalidValueError(f"{field} must be neither empty nor hold a NUL character")
     return given

@@ -260,7 +260,7 @@ def whole_milliseconds(timeout: Any) -> float:
 
 def _stdin(stdin: Any) -> bytes:
     if isinstance(stdin, str):
-        return stdin.encode("utf-8", "surrogateescape")
+        return check.encoded("stdin", stdin)
     if not isinstance(stdin, (bytes, bytearray, memoryview)):
         raise InvalidTypeError(f"stdin must be text or bytes, not {type(stdin).__name__}")
     data = bytes(stdin)

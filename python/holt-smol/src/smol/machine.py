@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from builtins import list as list_
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _checks as check
 from . import _images
@@ -54,6 +54,9 @@ from .types import (
     PortSpec,
     PublishedPort,
 )
+
+if TYPE_CHECKING:
+    import holt
 
 __all__ = ["CacheDisk", "Episode", "Job", "Machine"]
 
@@ -199,6 +202,13 @@ class Machine(CloudCalls):
         stopped."""
         return self._t.state()
 
+    @property
+    def engine(self) -> holt.Machine:
+        """The same machine as the package ``holt`` has it, for whatever this interface lacks: terminals, live
+        input, signals, background commands to come back to, trees of files. Boots where a use does.
+        """
+        return self._t.use()
+
     def info(self) -> dict[str, Any]:
         """Everything known of the machine, ``reason`` why it failed among it. Raises SmolError NOT_FOUND once
         deleted."""
@@ -239,6 +249,8 @@ class Machine(CloudCalls):
             translated = as_smol_error(error)
             if translated is None:
                 raise
+            if isinstance(translated, InvalidConfigError):
+                raise translated from error
             return failed_stream(translated)
 
     def _stream(self, argv: list_[str], arguments: dict[str, Any]) -> ExecStream:
