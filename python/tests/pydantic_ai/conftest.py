@@ -6,29 +6,44 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import holt
 import pytest
 
 from sandboxes import PROVIDERS, Provider, Shared
 
-OURS = "pydantic-ai-"
 
+class Announced(logging.Handler):
+    """Ids of the machines that both capabilities announce in the log before they make them."""
 
-def names() -> set[str]:
-    return {machine.name for machine in holt.Machine.list()}
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.recent: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if message.startswith("Creating smol VM "):
+            name = message.removeprefix("Creating smol VM ")
+            self.names.append(name)
+            self.recent.append(name)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def engine() -> Iterator[None]:
-    """Machines of the tests are in HOLT_HOME, never in the user's own folders; none is left behind."""
+def announced() -> Iterator[Announced]:
+    """Machines of the tests are in HOLT_HOME, never in the user's own folders; none of them is left behind."""
     if "HOLT_HOME" not in os.environ:
         pytest.exit("set HOLT_HOME to a home that scripts/setup has made", returncode=2)
-    before = names()
-    yield
-    left = names() - before
+    handler = Announced()
+    logger = logging.getLogger("pydantic_ai_harness.smol_sandbox._backend")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    yield handler
+    logger.removeHandler(handler)
+    left = {machine.name for machine in holt.Machine.list()} & set(handler.names)
     for name in left:
         holt.Machine.open(name).remove(force=True)
     assert not left, f"tests left machines behind: {sorted(left)}"
@@ -46,7 +61,7 @@ def provider(request: pytest.FixtureRequest) -> Provider:
 
 
 @pytest.fixture(scope="session")
-async def shared(provider: Provider) -> Iterator[Shared]:
+async def shared(provider: Provider) -> AsyncIterator[Shared]:
     """One machine for the tests that need no fresh one. They use it through backends of their own."""
     backend = provider.backend()
     await backend.working_dir()
@@ -56,36 +71,20 @@ async def shared(provider: Provider) -> Iterator[Shared]:
 
 
 @pytest.fixture
-async def doomed(provider: Provider) -> Iterator[list[object]]:
+async def doomed(provider: Provider) -> AsyncIterator[list[Any]]:
     """Backends whose machines are removed after the test."""
-    backends: list[object] = []
+    backends: list[Any] = []
     yield backends
     for backend in backends:
-        ref = backend if not hasattr(backend, "ref") else backend.ref
-        if ref is not None:
-            await provider.sandbox().destroy(ref)
+        if backend.ref is not None:
+            await provider.sandbox().destroy(backend.ref)
 
 
 @pytest.fixture
-def creations(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
-    """Ids of the machines that were announced in the log since the test began."""
-    logger = "pydantic_ai_harness.smol_sandbox._backend"
-    announced: list[str] = []
-
-    class Collector(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            message = record.getMessage()
-            if message.startswith("Creating smol VM "):
-                announced.append(message.removeprefix("Creating smol VM "))
-
-    collector = Collector()
-    target = logging.getLogger(logger)
-    level = target.level
-    target.setLevel(logging.INFO)
-    target.addHandler(collector)
-    yield announced
-    target.removeHandler(collector)
-    target.setLevel(level)
+def creations(announced: Announced) -> list[str]:
+    """Ids of the machines that were announced since the test began."""
+    announced.recent = []
+    return announced.recent
 
 
 @pytest.fixture(scope="session")

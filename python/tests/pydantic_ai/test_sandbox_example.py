@@ -7,17 +7,18 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import holt
 import pytest
 from pydantic_ai import Agent
-from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
 from pydantic_ai.workspaces import WorkspaceRef
 from pydantic_ai_harness.coder import Coder
 
-from sandboxes import PATTERN, PROVIDERS, Provider, Script, Turn, first_primes, more_primes
+from sandboxes import PATTERN, PROVIDERS, Provider, Script, Shared, Turn, first_primes, more_primes
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +29,7 @@ def agent_of(provider: Provider, script: Script) -> Agent[None, str]:
     return Agent(script.model(), capabilities=[provider.sandbox(), Coder()])
 
 
-def refs_of(history: list[object]) -> set[object]:
+def refs_of(history: Sequence[ModelMessage]) -> set[WorkspaceRef | None]:
     return {message.workspace_ref for message in history if isinstance(message, ModelResponse)}
 
 
@@ -65,75 +66,58 @@ async def test_design_example_under_one_event_loop(provider: Provider) -> None:
         await provider.sandbox().destroy(result.workspace.ref)
 
 
-class Replay:
-    """`holt dev replay` with a script; `url` is where it answers."""
-
-    def __init__(self, cli: str, script: Path) -> None:
-        self._process = subprocess.Popen([cli, "dev", "replay", str(script)], stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        self.url = self._process.stdout.readline().strip()
-        assert self.url.startswith("http://"), "the replay server did not start"
-
-    def stop(self) -> int:
-        self._process.terminate()
-        try:
-            return self._process.wait(timeout=20)
-        finally:
-            self._process.kill()
-
-
 @pytest.fixture
-def continued_in_cpp(cli: str, tmp_path: Path) -> Iterator[object]:
-    """Continues a history with `holt agent run`, whose model answers with `turns`; gives the file it wrote."""
+def agent_of_cpp(cli: str, tmp_path: Path) -> Callable[..., bytes]:
+    """`holt agent run` in a process of its own, answered by `holt dev replay`; gives the messages it saved."""
 
-    def go_on(history: bytes, prompt: str, turns: list[Turn]) -> bytes:
+    def run(prompt: str, turns: list[Turn], history: bytes | None = None) -> bytes:
         script, before, after = (tmp_path / name for name in ("script.jsonl", "before.json", "after.json"))
-        before.write_bytes(history)
         script.write_text("".join(json.dumps(replay_entry(turn)) + "\n" for turn in turns))
-        replay = Replay(cli, script)
-        try:
-            run = subprocess.run(
-                [cli, "agent", "run", "--json", "--model", "anthropic:claude-opus-5-5"]
-                + ["--history", str(before), "--save", str(after), prompt],
-                capture_output=True,
-                text=True,
-                timeout=WAIT,
-                env=environment(ANTHROPIC_BASE_URL=replay.url, ANTHROPIC_API_KEY="replayed"),
-            )
-        finally:
-            code = replay.stop()
-        assert run.returncode == 0, run.stderr
-        assert code == 0, "a request did not fit the script"
+        command = [cli, "agent", "run", "--json", "--model", "anthropic:claude-opus-5-5", "--save", str(after)]
+        if history is not None:
+            before.write_bytes(history)
+            command += ["--history", str(before)]
+        with replayed(cli, script) as url:
+            environment = {**os.environ, "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "replayed"}
+            ended = subprocess.run([*command, prompt], capture_output=True, text=True, timeout=WAIT, env=environment)
+        assert ended.returncode == 0, ended.stderr
         return after.read_bytes()
 
-    yield go_on
+    return run
 
 
-def environment(**added: str) -> dict[str, str]:
-    return {**os.environ, **added}
+@contextmanager
+def replayed(cli: str, script: Path) -> Iterator[str]:
+    """The URL of a server that answers as the script says, and complains at its end of what did not fit."""
+    server = subprocess.Popen([cli, "dev", "replay", str(script)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        url = server.stdout.readline().strip()
+        assert url.startswith("http://"), "the replay server did not start"
+        yield url
+        server.terminate()
+        assert server.wait(timeout=20) == 0, "a request did not fit the script"
+    finally:
+        server.kill()
+        server.wait()
 
 
 def replay_entry(turn: Turn) -> dict[str, object]:
-    reply: dict[str, object] = {}
-    if turn.text:
-        reply["text"] = turn.text
+    reply: dict[str, object] = {"text": turn.text} if turn.text else {}
     if turn.calls:
         reply["tool_calls"] = [{"name": name, "arguments": arguments} for name, arguments in turn.calls]
-    entry: dict[str, object] = {"reply": reply}
-    if turn.sees:
-        entry["expect"] = {"results": [turn.sees]}
-    return entry
+    return {"reply": reply, "expect": {"results": [turn.sees]}} if turn.sees else {"reply": reply}
 
 
 async def test_conversation_goes_from_python_to_cpp_and_back_in_one_machine(
-    provider: Provider, continued_in_cpp: object
+    provider: Provider, agent_of_cpp: Callable[..., bytes]
 ) -> None:
     """`all_messages_json()` of Python, `holt agent run --history --save`, and Python again."""
     result = await agent_of(provider, Script(first_primes())).run("Write a script that prints the first 10 primes.")
     ref = result.workspace.ref
     assert ref is not None
     try:
-        saved = continued_in_cpp(result.all_messages_json(), "Now make it print the first 100.", more_primes())
+        saved = agent_of_cpp("Now make it print the first 100.", more_primes(), result.all_messages_json())
         history = ModelMessagesTypeAdapter.validate_json(saved)
         # What Python wrote is in the file as it was, and what C++ added names the same machine.
         assert history[: len(result.all_messages())] == result.all_messages()
@@ -151,13 +135,13 @@ async def test_conversation_goes_from_python_to_cpp_and_back_in_one_machine(
         assert last.workspace.ref == ref and third.finished
         assert refs_of(last.all_messages()) == {ref}
         # And once more, so that C++ reads what Python made of its own messages.
-        again = continued_in_cpp(last.all_messages_json(), "Thanks.", [Turn(text="Welcome.")])
+        again = agent_of_cpp("Thanks.", [Turn(text="Welcome.")], last.all_messages_json())
         assert ModelMessagesTypeAdapter.validate_json(again)[-1].parts[0].content == "Welcome."
     finally:
         await provider.sandbox().destroy(ref)
 
 
-async def test_either_capability_opens_the_others_machine(provider: Provider, shared: object) -> None:
+async def test_either_capability_opens_the_others_machine(provider: Provider, shared: Shared) -> None:
     other = PROVIDERS["holt" if provider.name == "smol" else "smol"]
     await shared.workspace().write_text("left-by", provider.name)
     script = Script([Turn(calls=[("read_file", {"path": "left-by"})]), Turn(sees=provider.name, text="Seen.")])
@@ -165,29 +149,14 @@ async def test_either_capability_opens_the_others_machine(provider: Provider, sh
     assert (result.output, result.workspace.ref) == ("Seen.", shared.ref)
 
 
-async def test_machine_of_cpp_is_opened_by_python(provider: Provider, cli: str, tmp_path: Path) -> None:
-    script = tmp_path / "script.jsonl"
-    saved = tmp_path / "saved.json"
+async def test_machine_of_cpp_is_opened_by_python(provider: Provider, agent_of_cpp: Callable[..., bytes]) -> None:
     turns = [Turn(calls=[("write_file", {"path": "note", "content": "from C++"})]), Turn(text="Done.")]
-    script.write_text("".join(json.dumps(replay_entry(turn)) + "\n" for turn in turns))
-    replay = Replay(cli, script)
-    try:
-        subprocess.run(
-            [cli, "agent", "run", "--json", "--model", "anthropic:claude-opus-5-5", "--save", str(saved), "Note it."],
-            check=True,
-            capture_output=True,
-            timeout=WAIT,
-            env=environment(ANTHROPIC_BASE_URL=replay.url, ANTHROPIC_API_KEY="replayed"),
-        )
-    finally:
-        replay.stop()
-    history = ModelMessagesTypeAdapter.validate_json(saved.read_bytes())
+    history = ModelMessagesTypeAdapter.validate_json(agent_of_cpp("Note it.", turns))
     (ref,) = refs_of(history)
-    assert isinstance(ref, WorkspaceRef)
+    assert isinstance(ref, WorkspaceRef) and re.fullmatch(PATTERN, ref.id)
     try:
-        assert re.fullmatch(PATTERN, ref.id)
-        script2 = Script([Turn(calls=[("read_file", {"path": "note"})]), Turn(sees="from C++", text="Read.")])
-        result = await agent_of(provider, script2).run("Read the note.", message_history=history)
+        script = Script([Turn(calls=[("read_file", {"path": "note"})]), Turn(sees="from C++", text="Read.")])
+        result = await agent_of(provider, script).run("Read the note.", message_history=history)
         assert result.workspace.ref == ref
     finally:
         await provider.sandbox().destroy(ref)

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,22 @@ async def test_b6_new_machine_is_kept_when_its_working_dir_cannot_be_made(
     assert creations == [backend.ref.id] and state_of(backend.ref) == "running"
 
 
+async def test_b7_boot_is_not_bounded_by_the_timeout_of_a_command(
+    provider: Provider, doomed: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind: Any = smol.Machine if provider.name == "smol" else holt.Machine
+    create = kind.create
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        time.sleep(2.5)
+        return create(*arguments, **options)
+
+    monkeypatch.setattr(kind, "create", slow)
+    backend = provider.backend()
+    doomed.append(backend)
+    assert (await backend.run(["echo", "done"], timeout=2)).stdout == "done\n"
+
+
 async def test_b8_run_ends_or_fails_and_its_machine_stays(provider: Provider, doomed: list[Any]) -> None:
     script = Script([Turn(calls=[("write_file", {"path": "a", "content": "a"})]), Turn(sees="never seen", text="x")])
     backend = provider.backend()
@@ -310,6 +327,22 @@ async def test_a5_host_that_cannot_run_machines_makes_the_workspace_unavailable(
     assert backend.ref is None and len(creations) == 1
 
 
+async def test_a5_host_that_cannot_start_a_stopped_machine_makes_it_unavailable(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, doomed: list[Any]
+) -> None:
+    backend = provider.backend()
+    doomed.append(backend)
+    await (await backend.get_sandbox()).stop()
+    with monkeypatch.context() as broken:
+        broken.setenv("HOLT_QEMU", "/nowhere/qemu-system-x86_64")
+        attached = provider.backend(ref=backend.ref)
+        with pytest.raises(WorkspaceUnavailableError, match="HYPERVISOR_UNAVAILABLE|RUNTIME_NOT_INSTALLED"):
+            await attached.run(["true"])
+    # The ref stays, and so does the machine.
+    assert attached.ref == backend.ref
+    assert (await attached.run(["echo", "back"])).stdout == "back\n"
+
+
 async def test_d1_destroy_of_a_machine_in_use_ends_it(provider: Provider) -> None:
     backend = provider.backend()
     await backend.working_dir()
@@ -363,6 +396,27 @@ async def test_d4_destroy_boots_nothing(
         watched.setenv("HOLT_QEMU", str(qemu))
         await provider.sandbox().destroy(backend.ref)
     assert not is_there(backend.ref) and not started.exists()
+
+
+async def test_d5_other_errors_of_a_removal_are_passed_on(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, doomed: list[Any]
+) -> None:
+    backend = provider.backend()
+    doomed.append(backend)
+    await backend.working_dir()
+    kind: Any = smol.Machine if provider.name == "smol" else holt.Machine
+    error: Exception = (
+        smol.SmolError("STORAGE_ERROR", "the disk") if kind is smol.Machine else holt.StorageError("disk")
+    )
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise error
+
+    with monkeypatch.context() as failing:
+        failing.setattr(kind, "delete" if provider.name == "smol" else "remove", fails)
+        with pytest.raises(type(error)) as caught:
+            await provider.sandbox().destroy(backend.ref)
+    assert caught.value is error and is_there(backend.ref)
 
 
 async def test_d7_destroy_in_finally_covers_a_run_cancelled_during_the_boot(provider: Provider) -> None:

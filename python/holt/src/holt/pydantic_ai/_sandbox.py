@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import anyio.to_thread
 
@@ -74,7 +74,6 @@ class Sandbox:
             return await work(ready)
         except holt.Error as error:
             await _raise_explained(ready, error)
-            raise
 
     def _begin(self) -> Future[Ready]:
         if self._ref is not None:
@@ -133,8 +132,9 @@ class Sandbox:
 
         def start() -> bool:
             try:
-                # A stop under way, of the idle limit for one, is waited for by start().
-                if machine.state() not in ("stopped", "stopping"):
+                # One that failed or that somebody paused is not ours to start. Another caller may have started it
+                # meanwhile; a stop under way, of the idle limit for one, is waited for by start().
+                if machine.state() in ("created", "failed", "paused"):
                     return False
                 machine.start()
             except holt.Error as failure:
@@ -144,7 +144,7 @@ class Sandbox:
         return await result_of(turns.start(machine.name, start))
 
 
-async def _raise_explained(ready: Ready, error: holt.Error) -> None:
+async def _raise_explained(ready: Ready, error: holt.Error) -> NoReturn:
     if not _errors.looks_lost(error):
         raise error
     explain = partial(_errors.explained, ready.machine.sync, error)
