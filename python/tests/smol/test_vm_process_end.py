@@ -163,6 +163,19 @@ def test_front_24_AForkedChildThatEndsLeavesTheParentsStreamsAlone(home, name):
     assert out == "['whole\\n', 0]\n"
 
 
+def test_ACreateThatOutlivesItsEventLoopLeavesNothing(home, name):
+    run(f"""
+        import asyncio
+
+        async def main():
+            asyncio.create_task(smol.AsyncMachine.create(smol.MachineConfig(name={name!r}, persistent=True)))
+            await asyncio.sleep(0.2)
+
+        asyncio.run(main())
+    """)
+    assert state(name) == "deleted"
+
+
 def test_AnInterruptedCreateLeavesNothing(home, name):
     out = run(f"""
         made = None

@@ -84,15 +84,13 @@ class _Making:
 
 
 async def _made(make: Callable[[], Machine]) -> Machine:
-    """A new machine. A task that is cancelled meanwhile leaves none: nobody else would know its name."""
     making = _Making(make)
-    loop = asyncio.get_running_loop()
     try:
-        return await loop.run_in_executor(None, making.run)
+        return await asyncio.to_thread(making.run)
     except asyncio.CancelledError:
-        made = making.abandon()
-        if made is not None:
-            loop.run_in_executor(None, made.delete)
+        machine = making.abandon()
+        if machine is not None:
+            await asyncio.shield(asyncio.to_thread(machine.delete))
         raise
 
 
