@@ -28,6 +28,9 @@ class GuestLink {
   /// Sends the greeting without waiting.
   void send_hello(Deadline deadline);
 
+  /// Sends frames that were made before, as they are.
+  void send_bytes(const std::string& frames, Deadline deadline) { send(frames, deadline); }
+
   /// Sends a request and waits for its final frame; other frames of the stream are dropped. Throws the
   /// guest's failure as an Error, GUEST_LOST when the channel ends, GUEST_PROTOCOL, TIMEOUT.
   std::string request(const protocol::Request& request, Deadline deadline);

@@ -37,6 +37,7 @@ Json encode_channel(const SuspendedChannel& channel) {
           {"nextSequence", channel.next_sequence},
           {"expectedSequence", channel.expected_sequence ? Json(*channel.expected_sequence) : Json()},
           {"unparsed", base64_encode(channel.unparsed, Base64Alphabet::standard)},
+          {"unsent", base64_encode(channel.unsent, Base64Alphabet::standard)},
           {"streams", streams},
           {"keys", keys}};
 }
@@ -51,7 +52,8 @@ SuspendedChannel decode_channel(const Json& json) {
   SuspendedChannel channel{.generation = json.at("generation").get<std::string>(),
                            .next_stream = json.at("nextStream").get<std::uint32_t>(),
                            .next_sequence = json.at("nextSequence").get<std::uint32_t>(),
-                           .unparsed = bytes_of(json.at("unparsed"))};
+                           .unparsed = bytes_of(json.at("unparsed")),
+                           .unsent = bytes_of(json.at("unsent"))};
   if (const auto& expected = json.at("expectedSequence"); !expected.is_null()) {
     channel.expected_sequence = expected.get<std::uint32_t>();
   }

@@ -27,6 +27,7 @@ struct SuspendedChannel {
   std::uint32_t next_sequence = 0;                                ///< of frames to the guest
   std::optional<std::uint32_t> expected_sequence = std::nullopt;  ///< of frames from the guest
   std::string unparsed = {};                                      ///< the beginning of such a frame
+  std::string unsent = {};  ///< frames for the guest that were kept back when it stopped
   struct Stream {
     std::uint32_t number = 0;
     bool started = false;

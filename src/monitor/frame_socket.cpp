@@ -1,5 +1,6 @@
 #include "monitor/frame_socket.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
@@ -41,7 +42,18 @@ void FrameSocket::send(FrameHeader header, std::string payload) {
   writer_.append_header(head, header, payload.size());
   waiting_ += head.size() + payload.size();
   outgoing_.push_back({std::move(head), std::move(payload)});
-  if (!writing_) write_some();
+  if (!writing_ && !held_) write_some();
+}
+
+void FrameSocket::let_go() {
+  held_ = false;
+  if (!writing_ && !outgoing_.empty()) write_some();
+}
+
+std::string FrameSocket::unsent() const {
+  std::string bytes;
+  for (const auto& frame : outgoing_) bytes.append(frame.header).append(frame.payload);
+  return bytes.substr(std::min(sent_of_first_, bytes.size()));
 }
 
 void FrameSocket::pause() {

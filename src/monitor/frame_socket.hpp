@@ -34,6 +34,11 @@ class FrameSocket : public std::enable_shared_from_this<FrameSocket> {
   void send(protocol::FrameHeader header, std::string payload);
   /// Bytes that wait to be sent.
   std::size_t waiting() const { return waiting_; }
+  /// Frames sent from now on wait, numbered, until let_go(); nothing may wait already.
+  void hold() { held_ = true; }
+  void let_go();
+  /// All that waits, as it would go out.
+  std::string unsent() const;
   /// Stops and goes on reading.
   void pause();
   void resume();
@@ -75,6 +80,7 @@ class FrameSocket : public std::enable_shared_from_this<FrameSocket> {
   bool writing_ = false;
   bool paused_ = false;
   bool closing_ = false;
+  bool held_ = false;
 };
 
 }  // namespace holt::monitor

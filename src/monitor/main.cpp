@@ -6,6 +6,7 @@
 #include "machine/console.hpp"
 #include "machine/event_log.hpp"
 #include "machine/host_facts.hpp"
+#include "machine/suspension.hpp"
 #include "monitor/listener.hpp"
 #include "monitor/monitor.hpp"
 #include "monitor/owner_watch.hpp"
@@ -151,6 +152,8 @@ int run(const std::filesystem::path& path) {
   auto status = starting_status(launch);
   try {
     record = folder.read_record();
+    // Of a suspension that was not finished, or of a resume that failed.
+    if (launch.kind == LaunchKind::start) delete_suspended_files(folder);
     folder.write_status(status);
   } catch (const Error& e) {
     report(control.get(), report_of(e, folder));

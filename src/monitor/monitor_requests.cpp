@@ -34,7 +34,7 @@ Error not_now(const std::string& name, std::string_view what, const char* hint) 
 
 std::uint64_t figure(const Json& object, const char* name) {
   auto value = object.is_object() ? object.value(name, Json()) : Json();
-  return value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+  return value.is_number_integer() && value >= Json(0) ? value.get<std::uint64_t>() : 0;
 }
 
 }  // namespace
@@ -109,6 +109,15 @@ void Monitor::suspend(Answer answer) {
   }
   if (out_of_space_)
     return refuse(not_now(name, "waits for space on the host's disk", "Make space and try again."));
+  if (!suspending_) {
+    // Looked at before anybody's call is ended for it.
+    try {
+      check_room(folder_, started_.vmm);
+    } catch (const Error& e) {
+      note("suspend-failed", e.what(), e.code());
+      return refuse(e);
+    }
+  }
   if (answer) suspend_answers_.push_back(std::move(answer));
   if (std::exchange(suspending_, true)) return;
   status_.state = MachineState::stopping;
@@ -129,7 +138,10 @@ void Monitor::suspend(Answer answer) {
 
 void Monitor::await_quiet(Deadline deadline) {
   if (!suspending_ || ending_) return;
-  if (relay_->untaken() == 0) return write_suspension();
+  if (relay_->untaken() == 0) {
+    relay_->hold_guest();
+    return write_suspension();
+  }
   if (deadline.passed()) {
     return give_up_suspension(
         {ErrorCode::timeout,
@@ -171,6 +183,7 @@ void Monitor::give_up_suspension(const Error& reason) {
   } catch (const Error& e) {
     return fail(e);
   }
+  relay_->let_guest_go();
   status_.state = MachineState::running;
   write_status();
   relay_->accept_requests();

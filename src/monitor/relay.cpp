@@ -89,7 +89,11 @@ void Relay::add_client(Fd socket) {
                          drop_client(id);
                        });
   if (paused_) client.socket->pause();
-  if (events_.on_clients_changed) events_.on_clients_changed();
+}
+
+std::size_t Relay::clients() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(clients_, [](const auto& entry) { return entry.second.uses; }));
 }
 
 void Relay::ask(const Request& request, Answer answer) {
@@ -141,7 +145,8 @@ RelayState Relay::state() const {
                    .next_stream = next_guest_stream_,
                    .next_sequence = guest_->writer().next_sequence(),
                    .expected_sequence = guest_->parser().expected_sequence(),
-                   .unparsed = guest_->parser().unparsed()};
+                   .unparsed = guest_->parser().unparsed(),
+                   .unsent = guest_->unsent()};
   for (const auto& [stream, route] : routes_) {
     state.streams.push_back(
         {.number = stream, .started = route.started, .window = route.from_guest.outstanding()});
@@ -210,6 +215,10 @@ void Relay::on_request(std::uint64_t id, Client& client, Frame frame) {
   client.highest_stream = stream;
   auto request = decode_request(frame.payload);
   if (!request) return drop_client(id);
+  bool asks_how_it_is = std::holds_alternative<StatusRequest>(*request) || is_for_monitor(*request);
+  if (!asks_how_it_is && !std::exchange(client.uses, true) && events_.on_clients_changed) {
+    events_.on_clients_changed();
+  }
   if (auto* shutdown = std::get_if<ShutdownRequest>(&*request)) {
     return events_.on_stop(shutdown->grace_ms, [this, id, stream](const std::optional<Error>& error) {
       auto found = clients_.find(id);
@@ -272,8 +281,9 @@ void Relay::drop_client(std::uint64_t id) {
     routes_.at(guest_stream).client = 0;
     guest_->send({.type = FrameType::cancel, .stream = guest_stream}, {});
   }
+  bool used = found->second.uses;
   clients_.erase(found);
-  if (events_.on_clients_changed) events_.on_clients_changed();
+  if (used && events_.on_clients_changed) events_.on_clients_changed();
 }
 
 void Relay::refuse(Client& client, std::uint32_t stream, const Error& error) {

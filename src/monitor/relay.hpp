@@ -42,6 +42,7 @@ struct RelayEvents {
   std::function<void(const protocol::Request&, Answer)> on_own_request = {};
   /// Once: the channel ended (GUEST_LOST) or the guest broke the protocol (GUEST_PROTOCOL).
   std::function<void(const Error&)> on_guest_gone = {};
+  /// When one of clients() came or went.
   std::function<void()> on_clients_changed = {};
 };
 
@@ -53,7 +54,8 @@ class Relay {
   ~Relay();
 
   void add_client(Fd socket);
-  std::size_t clients() const { return clients_.size(); }
+  /// Those that use the machine; whoever asks how it is does not.
+  std::size_t clients() const;
 
   /// A request of the monitor's own.
   void ask(const protocol::Request& request, Answer answer);
@@ -77,12 +79,16 @@ class Relay {
   std::size_t untaken() { return guest_->waiting() + guest_->untaken(); }
   /// Takes what the guest has sent. True when its end of the channel is closed.
   bool drain_guest() { return guest_->drain(); }
+  /// Keeps back what is sent to the guest from now on, for its next life; or sends it after all.
+  void hold_guest() { guest_->hold(); }
+  void let_guest_go() { guest_->let_go(); }
   RelayState state() const;
 
  private:
   struct Client {
     std::shared_ptr<FrameSocket> socket;
     bool greeted = false;
+    bool uses = false;  ///< has asked for more than how the machine is
     std::uint32_t highest_stream = 0;
     std::map<std::uint32_t, std::uint32_t> streams;  ///< the client's number: the guest's
     std::size_t free_bytes = 0;  ///< of frames without credit since it last took everything

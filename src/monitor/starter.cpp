@@ -111,6 +111,7 @@ class Attempt {
       auto link = link_to(suspension.channel, std::move(vmm.agent()));
       protocol::RenewRequest renew{
           .generation = random_hex(32), .entropy = random_bytes(64), .wall_clock_ns = wall_clock_ns()};
+      link.send_bytes(suspension.channel.unsent, deadline);
       auto stream = link.send_request(renew, deadline);
       // Once the guest runs its disk changes, and the memory in the files fits it no longer.
       end_suspension(folder_);
@@ -123,6 +124,7 @@ class Attempt {
       delete_suspended_files(folder_);
       auto channel = suspension.channel;
       channel.generation = renew.generation;
+      channel.unsent.clear();
       return {.vmm = std::move(vmm),
               .link = std::move(link),
               .console = std::move(console),
@@ -133,6 +135,7 @@ class Attempt {
     } catch (...) {
       vmm.process().signal(SIGKILL);
       vmm.process().wait(Deadline::after(5s));
+      delete_suspended_files(folder_);
       throw;
     }
   }

@@ -57,19 +57,32 @@ void make_durable(const std::filesystem::path& path) {
 
 }  // namespace
 
+void check_room(const MachineFolder& folder, Vmm& vmm) {
+  // A mapped file that cannot get its blocks kills who writes to it: the space is made sure of beforehand.
+  Fd opened(::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (free_space(opened.get()) < resident_memory(vmm.process().pid())) throw_no_room(folder.path());
+}
+
 Suspension Suspender::write_files(Deadline deadline) {
   Template files{folder_.suspended()};
   remove_tree(files.folder);
   make_private_directory(files.folder);
+  auto begin = std::chrono::steady_clock::now();
+  auto elapsed = [begin] {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  };
   try {
-    write_file_atomically(files.kernel(), stub_kernel(), {.mode = 0400});
-    write_file_atomically(files.initramfs(), std::string(1, '\0'), {.mode = 0400});
+    write_file_atomically(files.kernel(), stub_kernel(), {.mode = 0444});
+    write_file_atomically(files.initramfs(), std::string(1, '\0'), {.mode = 0444});
     stop_guest(deadline);
     copy_through_relay(files, deadline);
-    ::chmod(files.memory().c_str(), 0400);
+    auto copied = elapsed();
+    ::chmod(files.memory().c_str(), 0444);
     ::chmod(files.state().c_str(), 0400);
     make_durable(files.memory());
     make_durable(files.state());
+    make_durable(folder_.path());
+    logger("monitor")->debug("suspension: memory copied {:.0f} ms, durable {:.0f} ms", copied, elapsed());
     return {.vmm_version = launch_.shape.vmm.version,
             .accelerator = launch_.shape.accelerator,
             .cpus = launch_.shape.cpus,
@@ -96,10 +109,8 @@ void Suspender::stop_guest(Deadline deadline) {
 }
 
 void Suspender::copy_through_relay(const Template& files, Deadline deadline) {
-  // A mapped file that cannot get its blocks kills who writes to it: the space is made sure of beforehand.
   auto memory = make_file(files.memory(), static_cast<off_t>(launch_.shape.memory_mb) << 20);
-  auto needed = resident_memory(vmm_.process().pid());
-  if (free_space(memory.get()) < needed) throw_no_room(files.folder);
+  check_room(folder_, vmm_);
   auto relay = start_relay(files);
   ConsoleReader console(std::move(relay.console()), files.folder / "console.log");
   auto [there, here] = socket_pair();

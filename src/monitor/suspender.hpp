@@ -15,6 +15,9 @@
 
 namespace holt::monitor {
 
+/// Throws Error STORAGE_FULL when the memory of this VMM would not find room in the folder.
+void check_room(const machine::MachineFolder& folder, machine::Vmm& vmm);
+
 /// Blocking; may be tried again after a failure.
 class Suspender {
  public:
