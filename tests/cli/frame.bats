@@ -10,7 +10,7 @@ teardown() { [ ! -e "$BATS_TEST_TMPDIR/home" ] || { find "$BATS_TEST_TMPDIR/home
   holt_ help
   expect_code 0
   [[ $out == Example:* ]]
-  for verb in run create start exec cp ls inspect logs stop rm images "image inspect" "image import" "image rm" \
+  for verb in run create start exec cp ls inspect logs stop pause suspend resume update wait stats events rm prune images "image inspect" "image import" "image rm" \
     "agent run" "dev replay" doctor version help; do
     holt_ $verb --help
     expect_code 0
@@ -119,13 +119,11 @@ END
 }
 
 @test "FlagsOfLaterVersionsAreRefusedNotIgnored" {
-  for flag in --net "--allow-host h" "--allow-cidr c" "--allow-port 1" "-p 1:2" "-v a:b" -t "--snapshot s" "-f Holtfile" "--ttl 5m" --read-only; do
+  for flag in --net "--allow-host h" "--allow-cidr c" "--allow-port 1" "-p 1:2" "-v a:b" "--stop-signal TERM" "--snapshot s" "-f Holtfile" "--ttl 5m" --read-only; do
     holt_ --json run $flag -- true
     expect_code 2 || { echo "$flag"; return 1; }
     expect_json_error NOT_SUPPORTED
   done
-  holt_ --json exec -t m true
-  expect_json_error NOT_SUPPORTED
   holt_ --json --host http://x ls
   expect_json_error NOT_SUPPORTED
   HOLT_NET=1 holt_ --json run -- true
@@ -136,7 +134,7 @@ END
 }
 
 @test "VerbsOfLaterVersionsSaySo" {
-  for verb in pull shell fork "snapshot create" pause suspend resume prune serve mcp stats update rename wait events port config completion "agent chat"; do
+  for verb in pull fork "snapshot create" serve mcp rename port config completion "agent chat"; do
     holt_ $verb whatever --flag
     expect_code 1 || { echo "$verb"; return 1; }
     expect_err_has "later version"

@@ -1,3 +1,4 @@
+#include "cli/command_logs.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/errors.hpp"
 #include "cli/machines.hpp"
@@ -55,15 +56,20 @@ class LogsCommand : public Command {
     if (log_ == Log::events) return;
     options.flag("--console", console_, "The console (the default)");
     options.flag("--events", events_, "What happened to the machine: starts, stops, failures, with times");
-    options.later_flag("--exec", "the log of commands");
+    options.flag("--exec", exec_, "What background commands have written, while the machine runs");
     options.later_flag("--network", "the log of the network");
     options.later_flag("--timestamps", "times in the console log");
   }
 
   Outcome run(Session& session) override {
-    if (console_ && events_) throw usage_error("give --console or --events, not both");
+    if (console_ + events_ + exec_ > 1) throw usage_error("give one of --console, --events and --exec");
     if (since_ && !events_) throw usage_error("--since needs --events: the console has no times");
     auto machine = find_machine(session, name_);
+    if (exec_) {
+      if (lines_) throw usage_error("--exec prints all; --lines is for the other logs");
+      print_command_logs(session, machine, follow_ ? Follow::yes : Follow::no);
+      return ToolExit{};
+    }
     const auto path = events_ ? machine.event_log() : machine.console_log();
     if (since_) begin_ = wall_now() - std::chrono::duration_cast<std::chrono::microseconds>(*since_);
     Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -179,6 +185,7 @@ class LogsCommand : public Command {
   bool follow_;
   bool console_ = false;
   bool events_;
+  bool exec_ = false;
   std::optional<Duration> since_;
   WallTime begin_{};
   std::string open_line_;
