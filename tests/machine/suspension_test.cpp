@@ -46,6 +46,7 @@ class SuspensionFiles : public ::testing::Test {
                         .next_sequence = 4'000'000'000,
                         .expected_sequence = 7,
                         .unparsed = std::string("\0\xff half", 7),
+                        .unsent = std::string("\0frame", 6),
                         .streams = {{.number = 4, .started = true, .window = 12}, {.number = 5}},
                         .keys = {"old", std::string("\0new", 4)}}};
   }

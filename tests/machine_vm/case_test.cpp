@@ -67,11 +67,13 @@ TEST_F(Cases, LIFE_02_ARemovalThatIsKilledIsFinishedByTheNext) {
     eventually([&] { return at.passed(); });
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
-    for (const auto& info : Machine::list_all(host)) {
-      EXPECT_TRUE(info.state != MachineState::running || info.responsive)
-          << "half-removed and shown as usable";
+    EXPECT_TRUE(eventually([&] {
+      return std::ranges::all_of(Machine::list_all(host), [](const MachineInfo& info) {
+        return info.state != MachineState::running || info.responsive;
+      });
+    })) << "half-removed and shown as usable";
+    for (const auto& info : Machine::list_all(host))
       Machine::open(info.name, host).remove({.mode = RemoveMode::force});
-    }
     EXPECT_TRUE(Machine::list_all(host).empty());
   }
 }
@@ -292,8 +294,77 @@ TEST_F(Cases, LIFE_31_DescriptorsFilesAndProcessesEndWhereTheyBegan) {
     m.remove({.mode = RemoveMode::force});
   }
   EXPECT_EQ(open_descriptors(), descriptors);
-  EXPECT_EQ(entries_below(state.path()), files);
+  EXPECT_LE(entries_below(state.path()), files);
   EXPECT_LE(entries_below("/proc/self/task"), threads + 40) << "threads of this process are left";
+}
+
+/// In QEMU's place: answers every command, says hello as the guest program, and answers the identity with
+/// what stands for ANSWER.
+constexpr const char* k_fake_vmm = R"(#!/usr/bin/python3
+import json, os, selectors, socket, struct, sys
+if '--version' in sys.argv: print('QEMU emulator version 7.2.1'); sys.exit(0)
+qmp, agent = socket.socket(fileno=3), socket.socket(fileno=4)
+def text(s): return bytes([0x58, len(s)]) + s.encode()
+def cbor(m): return bytes([0xa0 + len(m)]) + b''.join(text(k) + (text(v) if isinstance(v, str) else bytes([v])) for k, v in m.items())
+sequence = 0
+def frame(type, stream, payload):
+    global sequence
+    agent.sendall(struct.pack('<IIBBHI', len(payload), stream, type, 0, 0, sequence) + payload)
+    sequence += 1
+def hello():
+    global sequence
+    sequence = 0
+    frame(1, 0, cbor({'version': 1, 'program': 'fake'}))
+qmp.sendall(b'{"QMP":{}}\n')
+hello()
+waiting = b''
+events = selectors.DefaultSelector()
+events.register(qmp, selectors.EVENT_READ, 'qmp')
+events.register(agent, selectors.EVENT_READ, 'agent')
+while True:
+    for key, _ in events.select():
+        if key.data == 'qmp':
+            data, fds, _, _ = socket.recv_fds(qmp, 65536, 4)
+            if not data: sys.exit(0)
+            for fd in fds: os.close(fd)
+            for line in data.splitlines():
+                request = json.loads(line)
+                answer = {'query-status': {'status': 'running'}, 'query-migrate': {'status': 'completed'}}
+                reply = {'return': answer.get(request['execute'], {}), 'id': request.get('id')}
+                qmp.sendall(json.dumps(reply).encode() + b'\n')
+                if request['execute'] == 'quit': sys.exit(0)
+        else:
+            data = agent.recv(1 << 20)
+            if not data: sys.exit(0)
+            waiting += data
+            while len(waiting) >= 16:
+                size, stream, type = struct.unpack('<IIB', waiting[:9])
+                if len(waiting) < 16 + size: break
+                waiting = waiting[16 + size:]
+                if type == 1: hello()
+                if type == 16: ANSWER
+)";
+
+TEST_F(Cases, CLONE_02_AMachineThatDoesNotAcknowledgeItsIdentityIsDestroyed) {
+  const std::vector<std::pair<const char*, ErrorCode>> answers{
+      {"frame(36, stream, cbor({'code': 'INTERNAL', 'message': 'reseed /dev/urandom: failed'}))",
+       ErrorCode::internal},
+      {"frame(35, stream, cbor({'generation': 'of another start'}))", ErrorCode::timeout},
+      {"frame(35, stream, b'rubbish')", ErrorCode::timeout},
+      {"sys.exit(1)", ErrorCode::timeout}};
+  host.accelerator = AcceleratorChoice::tcg;
+  host.jail = JailChoice::off;
+  for (const auto& [answer, expected] : answers) {
+    SCOPED_TRACE(answer);
+    TempDir cache;
+    host.directories.cache = cache.path();
+    std::string text = k_fake_vmm;
+    text.replace(text.find("ANSWER"), 6, answer);
+    host.qemu = state.path() / "fake-vmm";
+    write_file_atomically(host.qemu, text, {.mode = 0755});
+    EXPECT_EQ(code_of([&] { create({.name = "clone"}); }), expected);
+    EXPECT_TRUE(Machine::list_all(host).empty());
+  }
 }
 
 TEST_F(Cases, CLONE_03_NetworkSecretsOfTwoClonesDiffer) {
