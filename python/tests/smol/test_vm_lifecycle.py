@@ -67,6 +67,34 @@ def test_ImpossibleSizesAreRefusedAtOnce(home, name, resources):
     assert name not in [machine.name for machine in smol.Machine.list()]
 
 
+def test_AHostWithoutTheEngineSaysSoAtOnce(home, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOLT_HOME", str(tmp_path))
+    assert smol.local_availability()[:2] == (False, "RUNTIME_NOT_INSTALLED")
+    began = time.monotonic()
+    with pytest.raises(smol.SmolError) as caught:
+        smol.Machine.create()
+    assert caught.value.code == "RUNTIME_NOT_INSTALLED"
+    assert time.monotonic() - began < 2
+    assert smol.Machine.list() == []
+
+
+def test_AHostWithoutKvmIsRefusedAtOnceWhereKvmIsWanted(home, name, monkeypatch):
+    with smol.Machine.create(smol.MachineConfig(name=name, **KEPT)) as made:
+        if made.info()["accelerator"] == "kvm":
+            pytest.skip("KVM works on this host")
+        made.stop()
+        monkeypatch.setenv("HOLT_ACCELERATOR", "kvm")
+        available, code, reason = smol.local_availability()
+        assert (available, code) == (False, "KVM_UNAVAILABLE") and reason
+        for use in (smol.Machine.create, lambda: smol.Machine.connect(name)):
+            began = time.monotonic()
+            with pytest.raises(smol.SmolError) as caught:
+                use()
+            assert caught.value.code == "KVM_UNAVAILABLE"
+            assert time.monotonic() - began < 2
+        assert made.state() == "stopped"
+
+
 def test_SizesVariablesFolderAndLabelsAreThoseAsked(home, name):
     config = smol.MachineConfig(
         name=name,
