@@ -31,3 +31,13 @@ def processes(machine: holt.Machine, mark: str) -> list[str]:
 
 def gone(machine: holt.Machine, mark: str) -> bool:
     return until(lambda: not processes(machine, mark))
+
+
+def line_of(stream: holt.ExecStream) -> bytes:
+    """A line of a command's output, which may come in pieces."""
+    line = b""
+    while not line.endswith(b"\n"):
+        event = stream.next(timeout=PATIENCE)
+        assert event and event.kind == "stdout", f"{event} after {line!r}"
+        line += event.data
+    return line
