@@ -104,33 +104,6 @@ def test_front_24_interpreter_ends_with_a_machine_alive(ending: str, tmp_path: P
     program.assert_nothing_left()
 
 
-def test_front_24_event_loop_closed_while_a_command_runs(tmp_path: Path) -> None:
-    program = Program(
-        tmp_path,
-        EPHEMERAL
-        + """
-import asyncio, gc
-loop = asyncio.new_event_loop()
-same = holt.AsyncMachine(machine)
-task = loop.create_task(same.exec("touch /run/started; sleep 98765.3; true", shell=True))
-loop.run_until_complete(same.exec("until [ -e /run/started ]; do sleep 0.05; done", shell=True))
-loop.close()
-del task
-gc.collect()
-for _ in range(50):
-    found = machine.exec("grep -l '9876[5].3' /proc/[0-9]*/cmdline", shell=True).stdout
-    if not found: break
-print("found" if found else "none")
-print(asyncio.run(holt.AsyncMachine(machine).exec(["echo", "again"])).text)
-""",
-    )
-    assert program.line() == "none"
-    assert program.line() == "again"
-    status, _, err = program.end()
-    assert status == 0, err
-    program.assert_nothing_left()
-
-
 def test_front_24_control_c_in_a_blocking_call_is_a_keyboard_interrupt_within_a_second(tmp_path: Path) -> None:
     program = Program(
         tmp_path,
@@ -256,29 +229,3 @@ def test_front_24_two_event_loops_in_two_threads_use_one_machine(machine: holt.M
         first, second = threads.map(lambda word: asyncio.run(some(word)), ["first", "second"])
     assert first == [b"first\n"] * 10
     assert second == [b"second\n"] * 10
-
-
-SMOL_OWNER = """
-import smol
-machine = smol.Machine.create(smol.MachineConfig(name="owned", persistent=True), smol.ConnectOptions(target="local"))
-machine.exec(["sh", "-c", "echo kept > /root/kept"])
-"""
-
-
-@pytest.mark.parametrize("ending", ["at-the-end-of-the-script", "by-os._exit", "by-SIGKILL"])
-def test_front_24_persistent_machine_of_smol_is_stopped_and_flushed_when_its_owner_ends(
-    ending: str, tmp_path: Path
-) -> None:
-    rest, code = ENDINGS[ending]
-    program = Program(tmp_path, SMOL_OWNER + rest)
-    assert program.end()[0] == code
-    host = holt.HostOptions(home=program.home)
-    machine = holt.Machine.open("owned", host=host)
-    for _ in polls(GONE_SECONDS):
-        if machine.state() == "stopped":
-            break
-    assert machine.state() == "stopped"
-    machine.start()
-    assert machine.read_file("/root/kept") == b"kept\n"
-    machine.remove(force=True)
-    program.assert_nothing_left()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 
 import pytest
@@ -38,33 +37,6 @@ def test_front_24_twenty_machines_at_once_from_one_event_loop(nothing_left: None
     assert [number for _, number, _ in lines] == [str(number) for number in range(MACHINES)]
     assert {hostname for hostname, _, _ in lines} == names
     assert len({boot_id for _, _, boot_id in lines}) == MACHINES, "machines of one template share what was random"
-
-
-# Blocks until somebody writes a line to the FIFO; opening it for both ways does not block.
-WAIT_FOR_LINE = "read line <> /run/go; echo $0"
-COUNT_WAITING = "until [ $(ls -l /proc/[0-9]*/fd 2> /dev/null | grep -c /run/go) -ge $0 ]; do sleep 0.1; done"
-GO = "for number in $(seq $0); do echo go; done > /run/go"
-
-
-def test_front_24_commands_that_wait_take_no_thread_each(machine: holt.Machine) -> None:
-    commands = 40
-
-    async def run() -> int:
-        same = holt.AsyncMachine(machine)
-        await same.exec(["mkfifo", "/run/go"])
-        before = len(os.listdir("/proc/self/task"))
-        waiting = [
-            asyncio.create_task(same.exec(["sh", "-c", WAIT_FOR_LINE, str(number)], timeout=120))
-            for number in range(commands)
-        ]
-        assert (await same.exec(["sh", "-c", COUNT_WAITING, str(commands)], timeout=120)).success
-        during = len(os.listdir("/proc/self/task"))
-        assert (await same.exec(["sh", "-c", GO, str(commands)])).success
-        results = await asyncio.gather(*waiting)
-        assert [int(result.stdout) for result in results] == list(range(commands))
-        return during - before
-
-    assert asyncio.run(asyncio.wait_for(run(), 200)) <= 2
 
 
 def _sync_cycle() -> None:
