@@ -1,5 +1,6 @@
 #include "cli/guest_run.hpp"
 
+#include "cli/errors.hpp"
 #include "cli/guest_signals.hpp"
 #include "cli/stdin_forwarder.hpp"
 #include "holt/base/encoding.hpp"
@@ -18,28 +19,14 @@ void capture(std::string& kept, bool& truncated, std::string_view bytes, std::si
   kept += bytes.substr(0, room);
 }
 
-bool is_refusal_to_invoke(const Error& error, const Machine& machine) {
-  if (error.subject() == machine.name()) return false;
-  switch (error.code()) {
-    case ErrorCode::not_found:
-    case ErrorCode::not_a_directory:
-    case ErrorCode::is_directory:
-    case ErrorCode::permission_denied:
-    case ErrorCode::invalid_config:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// Reads the stream to its end into `captured` or our own streams.
-std::optional<ExecResult> pump(Session& session, ExecStream& stream, const GuestPlan& plan,
+std::optional<ExecResult> pump(Session& session, ExecStream& stream, OutputKind output, std::size_t limit,
                                ExecResult& captured) {
   auto take = [&](const ExecEvent& event) {
     bool is_out = event.kind == ExecEvent::Kind::out;
-    if (plan.output == GuestOutput::captured) {
+    if (output == OutputKind::captured) {
       capture(is_out ? captured.out : captured.err, is_out ? captured.out_truncated : captured.err_truncated,
-              event.data, plan.options.output_limit);
+              event.data, limit);
     } else if (is_out) {
       session.output.out(event.data);
     } else {
@@ -63,9 +50,29 @@ GuestExit finish(std::optional<ExecResult> result, ExecResult captured, std::opt
   }
   exit.result.out = std::move(captured.out);
   exit.result.err = std::move(captured.err);
-  exit.result.out_truncated = captured.out_truncated;
-  exit.result.err_truncated = captured.err_truncated;
+  exit.result.out_truncated = exit.result.out_truncated || captured.out_truncated;
+  exit.result.err_truncated = exit.result.err_truncated || captured.err_truncated;
   return exit;
+}
+
+/// Everything that needs the command's stream.
+GuestExit run_stream(Session& session, const Machine& machine, const GuestPlan& plan) {
+  ExecResult captured;
+  auto stream = machine.exec_stream(plan.argv, plan.options);
+  bool has_terminal = plan.options.terminal.has_value();
+  GuestSignals signals(session.interrupts, stream, has_terminal ? GuestSize::follows_ours : GuestSize::own);
+  // Behind the signals: while ours is raw, none can end this program without its coming back.
+  std::optional<RawTerminal> raw;
+  if (has_terminal && plan.input == GuestStdin::forwarded) raw.emplace();
+  std::optional<StdinForwarder> forwarder;
+  if (plan.input == GuestStdin::forwarded) forwarder.emplace(stream);
+  try {
+    auto result = pump(session, stream, plan.output, plan.options.output_limit, captured);
+    return finish(std::move(result), std::move(captured), signals.killed_by());
+  } catch (...) {
+    stream.kill();  // frees a forwarder that waits for the command to read
+    throw;
+  }
 }
 
 Json exit_json(int code, std::string_view origin) {
@@ -91,31 +98,68 @@ void add_output(Json& json, const std::string& name, const std::string& bytes) {
 
 }  // namespace
 
-GuestExit run_in_guest(Session& session, const Machine& machine, GuestPlan plan) {
-  if (plan.input == GuestStdin::forwarded) plan.options.stdin_mode = StdinMode::pipe;
-  session.interrupts.token().throw_if_cancelled();
-  ExecResult captured;
-  try {
-    auto stream = machine.exec_stream(plan.argv, plan.options);
-    GuestSignals signals(session.interrupts, stream);
-    std::optional<StdinForwarder> forwarder;
-    if (plan.input == GuestStdin::forwarded) forwarder.emplace(stream);
-    try {
-      auto result = pump(session, stream, plan, captured);
-      return finish(std::move(result), std::move(captured), signals.killed_by());
-    } catch (...) {
-      stream.kill();  // frees a forwarder that waits for the command to read
-      throw;
-    }
-  } catch (const Error& error) {
-    if (is_refusal_to_invoke(error, machine)) throw CodedError(error, k_exit_not_invoked);
-    throw;
+bool is_refusal_to_invoke(const Error& error, const Machine& machine) {
+  if (error.subject() == machine.name()) return false;
+  switch (error.code()) {
+    case ErrorCode::not_found:
+    case ErrorCode::not_a_directory:
+    case ErrorCode::is_directory:
+    case ErrorCode::permission_denied:
+    case ErrorCode::invalid_config:
+      return true;
+    default:
+      return false;
   }
 }
 
-GuestStdin stdin_choice(Interactive asked) {
-  bool forward = asked == Interactive::yes || ::isatty(STDIN_FILENO) == 0;
-  return forward ? GuestStdin::forwarded : GuestStdin::empty;
+GuestExit run_in_guest(Session& session, const Machine& machine, GuestPlan plan) {
+  if (plan.input == GuestStdin::forwarded) plan.options.stdin_mode = StdinMode::pipe;
+  session.interrupts.token().throw_if_cancelled();
+  return invoke(machine, [&] { return run_stream(session, machine, plan); });
+}
+
+GuestExit follow_command(Session& session, const Machine& machine, const std::string& id, OutputKind output,
+                         SignalProxy proxy) {
+  ExecResult captured;
+  auto limit = ExecOptions{}.output_limit;
+  if (proxy == SignalProxy::off) {
+    auto stream = machine.attach_command(id, {.cancel = session.interrupts.token()});
+    return finish(pump(session, stream, output, limit, captured), std::move(captured), std::nullopt);
+  }
+  auto stream = machine.attach_command(id);
+  GuestSignals signals(session.interrupts, stream, GuestSize::follows_ours);
+  auto result = pump(session, stream, output, limit, captured);
+  return finish(std::move(result), std::move(captured), signals.killed_by());
+}
+
+void lend_terminal(GuestPlan& plan) {
+  plan.options.terminal = host_terminal_size();
+  plan.options.env.try_emplace("TERM", host_terminal_type());
+  plan.input = GuestStdin::forwarded;
+}
+
+void StreamFlags::declare(Options& options) {
+  options.flag("-i,--interactive", interactive_, "Forward standard input, also from a terminal");
+  options.flag("-t,--tty", tty_, "A terminal in the guest (default: when both ends of ours are terminals)");
+  options.flag("-T,--no-tty", no_tty_, "No terminal in the guest");
+}
+
+void StreamFlags::apply_detached(GuestPlan& plan) const {
+  if (tty_ && no_tty_) throw usage_error("--tty and --no-tty exclude each other");
+  if (interactive_) {
+    throw usage_error("--interactive: a detached command has no input",
+                      "Write it to a file of the machine first.");
+  }
+  if (tty_) lend_terminal(plan);
+}
+
+void StreamFlags::apply(GuestPlan& plan, OutputKind output) const {
+  if (tty_ && no_tty_) throw usage_error("--tty and --no-tty exclude each other");
+  plan.output = output;
+  auto choice = tty_ ? TerminalChoice::always : no_tty_ ? TerminalChoice::never : TerminalChoice::automatic;
+  if (wants_terminal(choice, output)) return lend_terminal(plan);
+  bool forward = interactive_ || ::isatty(STDIN_FILENO) == 0;
+  plan.input = forward ? GuestStdin::forwarded : GuestStdin::empty;
 }
 
 Json guest_exit_json(const GuestExit& exit) {

@@ -1,5 +1,6 @@
 #include "cli/guest_signals.hpp"
 
+#include "cli/host_terminal.hpp"
 #include "holt/base/error.hpp"
 #include "holt/base/log.hpp"
 
@@ -12,8 +13,10 @@ constexpr auto k_patience = std::chrono::seconds(2);
 
 }  // namespace
 
-GuestSignals::GuestSignals(Interrupts& interrupts, ExecStream& stream)
-    : stream_(&stream), redirection_(interrupts.redirect([this](int number) { take(number); })) {}
+GuestSignals::GuestSignals(Interrupts& interrupts, ExecStream& stream, GuestSize size)
+    : stream_(&stream),
+      size_(size),
+      redirection_(interrupts.redirect([this](int number) { take(number); })) {}
 
 GuestSignals::~GuestSignals() {
   redirection_.reset();
@@ -24,6 +27,15 @@ std::optional<int> GuestSignals::killed_by() const {
   return number == 0 ? std::nullopt : std::optional<int>(number);
 }
 
+void GuestSignals::resize() {
+  try {
+    if (size_ == GuestSize::follows_ours) stream_->resize(host_terminal_size());
+  } catch (const Error& error) {
+    // As with a signal that does not arrive.
+    logger("cli")->debug("the terminal's size was not delivered: {}", error.what());
+  }
+}
+
 void GuestSignals::kill(int signal_number) {
   int none = 0;
   killed_by_.compare_exchange_strong(none, signal_number);
@@ -31,6 +43,7 @@ void GuestSignals::kill(int signal_number) {
 }
 
 void GuestSignals::take(int signal_number) {
+  if (signal_number == SIGWINCH) return resize();
   auto now = std::chrono::steady_clock::now();
   if (signal_number == SIGINT) {
     bool again = interrupts_seen_ > 0 && now - last_interrupt_ < k_patience;

@@ -14,11 +14,14 @@
 
 namespace holt::cli {
 
+/// Whether the command has a terminal that is to be as large as ours.
+enum class GuestSize { own, follows_ours };
+
 /// While it lives, signals go to the command. A second SIGINT within 2 s, a third one at all, and SIGTERM or
 /// SIGHUP not heeded for 2 s kill it. Each signal arrives once.
 class GuestSignals {
  public:
-  GuestSignals(Interrupts& interrupts, ExecStream& stream);
+  GuestSignals(Interrupts& interrupts, ExecStream& stream, GuestSize size = GuestSize::own);
   ~GuestSignals();
   GuestSignals(const GuestSignals&) = delete;
 
@@ -27,9 +30,11 @@ class GuestSignals {
 
  private:
   void take(int signal_number);
+  void resize();
   void kill(int signal_number);
 
   ExecStream* stream_;
+  GuestSize size_;
   std::atomic<int> killed_by_ = 0;
   int interrupts_seen_ = 0;
   std::chrono::steady_clock::time_point last_interrupt_{};

@@ -15,7 +15,7 @@ namespace {
 sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&set, number);
+  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH}) sigaddset(&set, number);
   return set;
 }
 
@@ -73,6 +73,7 @@ void Interrupts::take(int signal_number) {
   {
     std::lock_guard lock(mutex_);
     receiver = receiver_;
+    if (!receiver && signal_number == SIGWINCH) return;
     if (!receiver && signal_) ::_exit(128 + signal_number);
     if (!receiver) signal_ = signal_number;
     // Under the lock, so that a receiver is never called after its redirection has ended.

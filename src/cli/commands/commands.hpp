@@ -12,6 +12,7 @@ std::unique_ptr<Command> make_run();
 std::unique_ptr<Command> make_create();
 std::unique_ptr<Command> make_start();
 std::unique_ptr<Command> make_exec();
+std::unique_ptr<Command> make_shell();
 std::unique_ptr<Command> make_cp();
 std::unique_ptr<Command> make_ls();
 std::unique_ptr<Command> make_inspect();

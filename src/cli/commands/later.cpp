@@ -9,11 +9,21 @@
 namespace holt::cli {
 namespace {
 
-constexpr std::array<std::string_view, 17> k_later_verbs{
-    "pull",       "shell",      "sh",           "fork",        "clone",
-    "snapshot",   "serve",      "mcp",          "rename",      "port",
-    "config",     "completion", "image export", "image prune", "image build-default",
-    "agent chat", "agent tools"};
+constexpr std::array<std::string_view, 15> k_later_verbs{"pull",
+                                                         "fork",
+                                                         "clone",
+                                                         "snapshot",
+                                                         "serve",
+                                                         "mcp",
+                                                         "rename",
+                                                         "port",
+                                                         "config",
+                                                         "completion",
+                                                         "image export",
+                                                         "image prune",
+                                                         "image build-default",
+                                                         "agent chat",
+                                                         "agent tools"};
 
 class LaterVerb : public Command {
  public:

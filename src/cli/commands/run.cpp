@@ -1,6 +1,9 @@
+#include "cli/background.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/errors.hpp"
 #include "cli/guest_run.hpp"
+#include "cli/keeper.hpp"
+#include "cli/limit_flags.hpp"
 #include "cli/machine_flags.hpp"
 #include "holt/image/store.hpp"
 #include "holt/machine/names.hpp"
@@ -32,17 +35,17 @@ class RunCommand : public Command {
     options.text("--name", "NAME", name_, "Name of the machine; a named one is kept");
     options.flag("--rm", remove_, "Delete the machine after the command, also a named one");
     options.flag("--keep", keep_, "Keep the machine after the command, also an unnamed one");
-    options.flag("-d,--detach", detach_, "Start the machine, print its name, run no command");
-    options.flag("-i,--interactive", interactive_, "Forward standard input, also from a terminal");
-    options.flag("-T,--no-tty", no_tty_, "No terminal in the guest (there is none in this version)");
+    options.flag("-d,--detach", detach_,
+                 "Start machine and command, print the machine's name and leave them");
+    streams_.declare(options);
     options.duration("--timeout", timeout_, "End the command after so long (exit code 124)");
     options.bytes("--max-output", max_output_, "Bytes of each output that --json keeps (default 8M)");
     options.text("--entrypoint", "PROGRAM", entrypoint_,
                  "Put in front of the command instead of the image's");
     options.text("--exit-code-file", "FILE", exit_code_file_,
                  "Write the exit code and its origin there as JSON");
+    limits_.declare(options);
     machine_.declare(options);
-    options.later_flag("-t,--tty", "a terminal in the guest");
     options.later_value("--stop-signal", "a stop signal");
   }
 
@@ -58,7 +61,8 @@ class RunCommand : public Command {
 
   Outcome run(Session& session) override {
     check();
-    if (detach_) return start_only(session);
+    if (detach_ && remove_ && !is_keeper()) return start_keeper(session);
+    if (detach_) return start_detached(session);
     return with_exit_code_file(session, exit_code_file_, [&] { return run_once(session); });
   }
 
@@ -67,14 +71,16 @@ class RunCommand : public Command {
     if (image_ && image_->empty())
       throw usage_error("the image's name is empty", "'holt images' lists what is there.");
     if (remove_ && keep_) throw usage_error("--rm and --keep exclude each other");
-    if (detach_ && !argv_.empty()) {
-      throw later_error("a command of its own in 'holt run -d'");
+    if (detach_ && remove_ && !has_command()) {
+      throw usage_error("-d --rm without a command",
+                        "The machine goes when its command ends; there is none.");
     }
-    if (detach_ && remove_) throw later_error("'holt run -d --rm'");
+    if (detach_ && exit_code_file_) throw usage_error("--exit-code-file needs a command that is waited for");
     if (name_) check_machine_name(*name_);
   }
 
-  bool kept() const { return keep_ || detach_ || (name_ && !remove_); }
+  bool has_command() const { return !argv_.empty() || entrypoint_; }
+  bool kept() const { return keep_ || (detach_ && !remove_) || (name_ && !remove_); }
 
   MachineConfig config() const {
     auto config = machine_.config();
@@ -100,34 +106,55 @@ class RunCommand : public Command {
     return argv;
   }
 
-  Outcome start_only(Session& session) const {
-    auto machine = Machine::create(config(), session.start_options(), machine_.host(session));
-    session.output.clear_progress();
+  Outcome start_detached(Session& session) const {
+    auto config = this->config();
+    GuestPlan plan;
+    if (has_command()) plan = this->plan(session);
+    streams_.apply_detached(plan);
+    auto machine = boot(session, config);
     auto info = machine.info();
-    if (info.accelerator) session.warn_of(*info.accelerator);
+    Json json{{"machine", machine.name()},
+              {"bootMs", milliseconds(info.boot_time)},
+              {"accelerator", accelerator_json(info)},
+              {"isolation", isolation_json(info)}};
+    std::optional<holt::CommandInfo> command;
+    if (has_command()) {
+      command = start_in_background(session, machine, plan);
+      if (!command->running)
+        return follow_command(session, machine, command->id, OutputKind::streamed, SignalProxy::off);
+      json["command"] = command_ref(machine, *command);
+    }
     if (session.globals.json) {
-      session.output.json({{"machine", machine.name()},
-                           {"bootMs", milliseconds(info.boot_time)},
-                           {"accelerator", accelerator_json(info)},
-                           {"isolation", isolation_json(info)}});
+      session.output.json(json);
     } else {
       session.output.line(machine.name());
     }
+    if (is_keeper()) keep_until_end(session, machine, *command);
     return ToolExit{};
   }
 
-  GuestExit run_once(Session& session) const {
-    auto config = this->config();  // first, since a mistake in a flag comes before a missing image
-    GuestPlan plan{.argv = command_of(session)};
-    plan.options.timeout = timeout_;
-    if (max_output_) plan.options.output_limit = *max_output_;
-    plan.input = stdin_choice(interactive_ ? Interactive::yes : Interactive::no);
-    plan.output = session.globals.json ? GuestOutput::captured : GuestOutput::streamed;
-
+  Machine boot(Session& session, const MachineConfig& config) const {
     auto machine = Machine::create(config, session.start_options(), machine_.host(session));
     session.output.clear_progress();
     auto info = machine.info();
     if (info.accelerator) session.warn_of(*info.accelerator);
+    return machine;
+  }
+
+  GuestPlan plan(Session& session) const {
+    GuestPlan plan{.argv = command_of(session)};
+    plan.options.timeout = timeout_;
+    plan.options.limits = limits_.limits();
+    if (max_output_) plan.options.output_limit = *max_output_;
+    return plan;
+  }
+
+  GuestExit run_once(Session& session) const {
+    auto config = this->config();  // first, since a mistake in a flag comes before a missing image
+    auto plan = this->plan(session);
+    streams_.apply(plan, session.globals.json ? OutputKind::captured : OutputKind::streamed);
+    auto machine = boot(session, config);
+    auto info = machine.info();
     if (keep_ && !name_) session.note(fmt::format("the machine is kept as {}", machine.name()));
     auto exit = run_in_guest(session, machine, std::move(plan));
     if (session.globals.json) print(session, exit, info);
@@ -158,8 +185,8 @@ class RunCommand : public Command {
   bool remove_ = false;
   bool keep_ = false;
   bool detach_ = false;
-  bool interactive_ = false;
-  bool no_tty_ = false;
+  StreamFlags streams_;
+  LimitFlags limits_;
   std::optional<Duration> timeout_;
   std::optional<std::size_t> max_output_;
   std::optional<std::string> entrypoint_;
