@@ -69,9 +69,11 @@ def harbor_environment(home: Path, tmp_path: Path) -> dict[str, str]:
 
 def run_harbor(agent: str, home: Path, tmp_path: Path) -> Trial:
     """Runs the task once with `agent` and gives back what Harbor wrote about it."""
+    reason = VENV / "unavailable"
+    if reason.exists():
+        pytest.skip(reason.read_text().strip())
     if not HARBOR.exists():
-        reason = VENV / "unavailable"
-        pytest.skip(reason.read_text().strip() if reason.exists() else f"no Harbor below {VENV}; scripts/test makes it")
+        pytest.skip(f"no Harbor below {VENV}; scripts/test makes it")
     jobs = tmp_path / "jobs"
     # One image, from holt's own store, and one machine made from nothing: no golden machine to clone.
     argv = [HARBOR, "run", "--path", TASK, "--agent", agent, "-e", "smol", "--ek", "auto_checkpoint=false"]
