@@ -28,6 +28,7 @@ class Engine:
         self.machines = {}
         self.boots = []
         self.made = 0
+        self.workloads = []
         self.refuse_boots = None
         self.available = SimpleNamespace(available=True, code=None, reason=None)
         self.Machine = SimpleNamespace(create=self._create, open=self._open, list=self._list)
@@ -109,6 +110,12 @@ class Machine:
 
     def resume(self, *, owner_end="keep"):
         self._record().state = "running"
+
+    def start_command(self, argv):
+        self.engine.workloads.append(argv)
+
+    def commands(self):
+        return []
 
     def exec_stream(self, argv, **_):
         if self.state() != "running":

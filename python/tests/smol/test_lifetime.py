@@ -306,6 +306,29 @@ def test_AStopLetsNothingNewInAndWaitsForWhatIsUnderWay():
     assert activity.enter()
 
 
+def test_TheWorkloadRunsOnceInEachLife(engine):
+    machine = create(name="m", persistent=True, command=["serve"])
+    machine.pause()
+    machine.start()
+    assert engine.workloads == [["serve"]]
+    machine.stop()
+    smol.Machine.connect("m", LOCAL).state()
+    assert engine.workloads == [["serve"], ["serve"]]
+
+
+@pytest.mark.parametrize("detach", [False, True])
+def test_AMachineWhoseTimeIsUpIsDeletedUnlessItHasBeenReplaced(engine, monkeypatch, detach):
+    timers = []
+    monkeypatch.setattr(_lifetime, "expire", lambda _, end: timers.append(end))
+    for name in ("kept", "gone"):
+        create(name=name, detach=detach, ttl_seconds=5)
+    del engine.machines["kept"]
+    engine.add("kept", "running")
+    for end in timers:
+        end()
+    assert list(engine.machines) == ["kept"]
+
+
 def test_ADrainEndsAfterItsTime():
     activity = _lifetime.Activity()
     activity.enter()

@@ -147,12 +147,14 @@ class LocalMachine:
             self._boot_pending = False
 
     def _start(self, timeout: float) -> bool:
-        """Boots, with the workload; false when it runs already."""
+        """Boots, or resumes what was paused; false when it runs already."""
         with engine_errors():
-            if self.machine.state() == "running":
+            state = self.machine.state()
+            if state == "running":
                 return False
             self.machine.start(timeout=timeout, owner_end=_owner_end(self.note))
-        self._start_workload()
+        if state not in _STATES:  # a paused machine still has its workload
+            self._start_workload()
         return True
 
     def _start_workload(self) -> None:
@@ -161,12 +163,11 @@ class LocalMachine:
                 self.machine.start_command(self.note.command)
 
     def _own(self) -> None:
-        """The machine shall end with this process."""
-        if self.note.detach:
-            return
+        """The machine shall end with this process, unless it is detached."""
         with engine_errors():
             self._born = self.machine.info().created_at
-        _lifetime.own(self.name, self._end_with_process)
+        if not self.note.detach:
+            _lifetime.own(self.name, self._end_with_process)
 
     async def _end_with_process(self) -> None:
         machine = engine().AsyncMachine(self.machine)
@@ -187,9 +188,8 @@ class LocalMachine:
         with self.closed(drain):
             self._boot_pending = False
             try:
-                with contextlib.suppress(
-                    engine().Error
-                ):  # a machine that cannot say so is stopped all the same
+                # A machine that no longer answers is stopped all the same.
+                with contextlib.suppress(engine().Error):
                     self._end_workload(_WORKLOAD_GRACE if workload_grace is None else workload_grace)
                 with engine_errors():
                     self.machine.stop()
@@ -210,11 +210,9 @@ class LocalMachine:
         for command in self.machine.commands():
             if command.running and list(command.argv) == self.note.command:
                 self.machine.signal_command(command.id, 15)
-                try:
-                    if grace > 0:
+                if grace > 0:
+                    with contextlib.suppress(engine().TimeoutError):
                         self.machine.wait_command(command.id, timeout=grace)
-                except engine().TimeoutError:
-                    pass
 
     def pause(self) -> None:
         self._require_undeleted()
