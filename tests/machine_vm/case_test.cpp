@@ -302,7 +302,7 @@ TEST_F(Cases, LIFE_31_DescriptorsFilesAndProcessesEndWhereTheyBegan) {
 /// what stands for ANSWER.
 constexpr const char* k_fake_vmm = R"(#!/usr/bin/python3
 import json, os, selectors, socket, struct, sys
-if '--version' in sys.argv: print('QEMU emulator version 7.2.1'); sys.exit(0)
+if '-mon' not in sys.argv: print('QEMU emulator version 7.2.1'); sys.exit(0)
 qmp, agent = socket.socket(fileno=3), socket.socket(fileno=4)
 def text(s): return bytes([0x58, len(s)]) + s.encode()
 def cbor(m): return bytes([0xa0 + len(m)]) + b''.join(text(k) + (text(v) if isinstance(v, str) else bytes([v])) for k, v in m.items())
