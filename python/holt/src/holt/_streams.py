@@ -50,11 +50,12 @@ class ExecStream:
         return self
 
     def __next__(self) -> Event:
+        stream = self._native  # refuses in a forked child, where nothing may be touched
         try:
             event = self.next()
         except BaseException:
             # An error has ended the command already; KeyboardInterrupt takes it along.
-            self._stream.kill()
+            stream.kill()
             raise
         if event is None:
             raise StopIteration
