@@ -9,6 +9,7 @@
 #include <csignal>
 #include <fstream>
 #include <future>
+#include <vector>
 
 #include <spdlog/sinks/base_sink.h>
 
@@ -116,6 +117,20 @@ TEST_F(SmolSandboxTest, StoppedMachineStartsAgainAtTheNextUse) {
   EXPECT_EQ(workspace.read_text_sync("note.txt"), "kept\n");
   sync_wait(backend->get_sandbox()).stop();
   EXPECT_EQ(workspace.run_sync({"cat", "note.txt"}).out, "kept\n");
+}
+
+TEST_F(SmolSandboxTest, SeveralUsesAtOnceStartAStoppedMachine) {
+  auto backend = fresh();
+  Workspace(backend).run_sync({"true"});
+  for (int round = 0; round < 3; round++) {
+    sync_wait(backend->get_sandbox()).stop();
+    std::vector<std::future<int>> uses;
+    for (int i = 0; i < 4; i++) {
+      uses.push_back(
+          std::async(std::launch::async, [&] { return Workspace(backend).run_sync({"true"}).exit_code; }));
+    }
+    for (auto& use : uses) EXPECT_EQ(use.get(), 0);
+  }
 }
 
 TEST_F(SmolSandboxTest, DestroyedMachineIsGoneForGood) {

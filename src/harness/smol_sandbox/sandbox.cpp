@@ -177,9 +177,12 @@ bool Sandbox::start_again(const Ready& ready, const Error& error, const Cancella
   if (error.code() != ErrorCode::invalid_state || !error.retryable()) return false;
   Machine machine = ready.machine;
   try {
-    // A stop under way, of the idle limit for one, is waited for by start().
+    // One that failed or that somebody paused is not ours to start. Another caller may have started it
+    // meanwhile; a stop under way, of the idle limit for one, is waited for by start().
     MachineState state = machine.state();
-    if (state != MachineState::stopped && state != MachineState::stopping) return false;
+    if (state == MachineState::created || state == MachineState::failed || state == MachineState::paused) {
+      return false;
+    }
     machine.start({.on_progress = options_.on_progress, .call = {.cancel = cancel}});
   } catch (const Error& failed) {
     explain_and_throw(machine, failed);
