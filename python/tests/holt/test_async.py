@@ -109,8 +109,8 @@ def test_stream_reads_and_writes_at_once(machine: holt.Machine) -> None:
         with pytest.raises(holt.TimeoutError):
             await stream.next(timeout=0.05)
         await stream.write(b"on")
-        event = await stream.next(timeout=60)
-        assert event and event.data == b"on"
+        answer = await stream.next(timeout=60)
+        assert answer and answer.data == b"on"
         await stream.aclose()
         assert await stream.next() is None
 

@@ -107,7 +107,12 @@ def test_stream_takes_input_while_it_runs(machine: holt.Machine) -> None:
 def test_megabytes_go_through_a_stream_both_ways(machine: holt.Machine) -> None:
     data = os.urandom(1 << 20) * 6
     with machine.exec_stream(["cat"], stdin="pipe") as stream:
-        writer = threading.Thread(target=lambda: (stream.write(data), stream.close_stdin()))
+
+        def feed() -> None:
+            stream.write(data)
+            stream.close_stdin()
+
+        writer = threading.Thread(target=feed)
         writer.start()
         got = b"".join(event.data for event in stream)
         writer.join(60)

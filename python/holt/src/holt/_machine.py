@@ -65,8 +65,8 @@ class Machine:
     has been removed), `GuestLostError` (it ended, nothing was done), `OutcomeUnknownError` (it ended after the request
     was sent), `GuestProtocolError`, `TimeoutError`.
 
-    Paths in the machine are str (with surrogate escapes), bytes or os.PathLike; a relative one counts from ``/``. Times are
-    seconds or timedelta.
+    Paths in the machine are str (with surrogate escapes), bytes or os.PathLike; a relative one counts from ``/``.
+    Times are seconds or timedelta.
     """
 
     _requests: Requests
@@ -227,8 +227,8 @@ class Machine:
         wait(self._requests.start(on_progress, timeout, owner_end))
 
     def stop(self, grace: Seconds = 10.0, *, timeout: Seconds | None = None) -> None:
-        """Flushes its file systems and ends it; quiet when it does not run. Commands under way end with `GuestLostError`
-        or `OutcomeUnknownError`. `grace`: how long the guest may flush; then it is ended without."""
+        """Flushes its file systems and ends it; quiet when it does not run. Commands under way end with
+        `GuestLostError` or `OutcomeUnknownError`. `grace`: how long the guest may flush; then it is ended without."""
         wait(self._requests.stop(grace, timeout))
 
     def remove(self, force: bool = False, *, timeout: Seconds | None = None) -> None:
@@ -258,8 +258,8 @@ class Machine:
         disk_gb: int | None = None,
         timeout: Seconds | None = None,
     ) -> Resources:
-        """Changes its size. The disk grows at once where it runs, else with the next start; processors and memory change
-        with the next start. Returns the sizes that count from then on."""
+        """Changes its size. The disk grows at once where it runs, else with the next start; processors and memory
+        change with the next start. Returns the sizes that count from then on."""
         return wait(self._requests.resize(cpus, memory_mb, disk_gb, timeout))
 
     def update(
@@ -505,7 +505,7 @@ class Machine:
         user: str | None = None,
         timeout: Seconds | None = None,
     ) -> TreeWalk:
-        """The entries of a folder and of all below it, one after the other. `max_depth`: 1 is the folder's own entries."""
+        """The entries of a folder and of all below it, one after the other. `max_depth`: 1 is the folder's own."""
         return TreeWalk._of(self._requests.walk(path, max_depth, user, timeout))
 
     def set_attributes(
@@ -564,7 +564,7 @@ class Machine:
         user: str | None = None,
         timeout: Seconds | None = None,
     ) -> CopyResult:
-        """Copies a guest file or tree to the host path `target`. Nothing outside `target` is touched, no link followed."""
+        """Copies a guest file or tree to the host path `target`. Nothing outside it is touched, no link followed."""
         options = _requests.copy_options(
             follow_links=False, keep_owners=keep_owners, owner=None, user=user, timeout=timeout
         )

@@ -1,4 +1,4 @@
-"""Calls as values: arguments checked, work begun, result still to come. `Machine` waits for them, `AsyncMachine` awaits."""
+"""Calls as values: arguments checked, work begun, result to come. `Machine` waits for them, `AsyncMachine` awaits."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class ResourceLimits:
 
 @dataclass(frozen=True)
 class CommandInfo:
-    """A command in the background of a machine: it ends by itself, when it is killed, or with this life of the machine."""
+    """A command in the background of a machine: ends by itself, when it is killed, or with this life of the machine."""
 
     id: str
     """Never given again, in no life of the machine."""
