@@ -2,6 +2,7 @@
 // machine that failed, never anything else.
 #include "fuzz.hpp"
 #include "holt/base/error.hpp"
+#include "machine/event_log.hpp"
 #include "machine/launch.hpp"
 #include "machine/record.hpp"
 
@@ -13,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto choice = input.byte();
   auto text = input.all();
   try {
-    switch (choice % 4) {
+    switch (choice % 5) {
       case 0: {
         auto record = decode_record(text);
         auto once = encode_record(record);
@@ -28,8 +29,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         fuzz::require(encode_launch(decode_launch(once)) == once);
         break;
       }
-      default:
+      case 3:
         decode_report(text);
+        break;
+      default:
+        if (auto event = decode_event(text))
+          fuzz::require(!event->kind.empty());
         break;
     }
   } catch (const Error& error) {

@@ -105,7 +105,7 @@ TEST_F(FileTools, ReadPagesALongFileWithoutGapsOrRepeats) {
   EXPECT_EQ(together, content);
 }
 
-TEST_F(FileTools, OverLongLineIsNamedWithTheWayAround) {
+TEST_F(FileTools, FILES_27_OverLongLineIsNamedWithTheWayAround) {
   put("wide.txt", std::string(10'000'000, 'x') + "\nshort\n");
   EXPECT_EQ(
       read("wide.txt"),

@@ -37,8 +37,9 @@ struct StartProgress {
 struct StartOptions {
   std::function<void(const StartProgress&)> on_progress = {};
   /// Of the life that this start begins; of no effect on a machine that runs already. With `stop` the Machine
-  /// objects that share the start own it, and so does their process: when the last of them goes or the process
-  /// ends, by whatever death, the machine is flushed and stopped. Of no effect on an ephemeral machine.
+  /// objects that share the start own it, and so does their process: when the last of them goes or the
+  /// process ends, by whatever death, the machine is flushed and stopped. Of no effect on an ephemeral
+  /// machine.
   OwnerEnd owner_end = OwnerEnd::keep;
   CallOptions call = {};  ///< default deadline: 30 s for the boot, after at most 20 s of waiting for its turn
                           ///< on a busy host; building a template comes on top, 90 s
@@ -125,9 +126,9 @@ class Machine {
   /// one that is neither, and as start().
   void resume(const StartOptions& options = {});
 
-  /// Changes its size. The disk grows at once where it runs, else with the next start; vCPUs and memory change
-  /// with the next start. Returns the sizes that count from then on. Throws INVALID_CONFIG (ranges, a smaller
-  /// disk), INVALID_STATE (suspended).
+  /// Changes its size. The disk grows at once where it runs, else with the next start; vCPUs and memory
+  /// change with the next start. Returns the sizes that count from then on. Throws INVALID_CONFIG (ranges, a
+  /// smaller disk), INVALID_STATE (suspended).
   Resources resize(const ResizeOptions& options);
   /// Changes labels and idle times, those from the next start on. Throws INVALID_CONFIG.
   void update(const UpdateOptions& changes);
@@ -137,8 +138,8 @@ class Machine {
   std::filesystem::path event_log() const;
   /// Throws INVALID_STATE when it does not run. Default deadline 5 s.
   MachineStats stats(const CallOptions& options = {}) const;
-  /// Waits until it is so; default deadline: none. Returns how it is then. Throws NOT_FOUND when it is removed
-  /// meanwhile and `ready` was waited for, INVALID_STATE when it failed instead, TIMEOUT, CANCELLED.
+  /// Waits until it is so; default deadline: none. Returns how it is then. Throws NOT_FOUND when it is
+  /// removed meanwhile and `ready` was waited for, INVALID_STATE when it failed instead, TIMEOUT, CANCELLED.
   MachineInfo wait(WaitFor what, const CallOptions& options = {}) const;
 
   /// Runs a command, collects what it writes. A command that fails is a result, not an error; 127 is "not
@@ -210,7 +211,7 @@ class Machine {
 
   /// Unpacks a tar (ustar, pax, GNU; as it is, gzip or zstd) below the guest folder `target`, which is made
   /// where it is missing. Names that lead out of it fail, others go on. Throws IMAGE_INVALID for what is no
-  /// tar; what came before the damage is there.
+  /// tar; of what came before the damage, some is there.
   CopyResult copy_tar_in(const TarInput& tar, const std::string& target,
                          const CopyOptions& options = {}) const;
   /// The content of a guest folder as a tar of the pax format, names relative to it ("./x"); of a file that
