@@ -95,7 +95,8 @@ AcceleratorVerdict boot_stub(const HostConfig& host, const VmmProgram& vmm) {
                              .cpus = 1,
                              .memory_mb = 128,
                              .kernel = kernel,
-                             .initramfs = initramfs});
+                             .initramfs = initramfs,
+                             .jail = host.jail});
   if (sign_arrives(process.console().get(), Deadline::after(k_probe_deadline))) {
     return {Accelerator::kvm, "A guest booted under KVM"};
   }

@@ -31,6 +31,17 @@ AcceleratorChoice accelerator_variable() {
               {.subject = "HOLT_ACCELERATOR", .hint = "Use auto, kvm or tcg."});
 }
 
+JailChoice jail_variable() {
+  const char* value = std::getenv("HOLT_JAIL");
+  std::string word = value != nullptr ? value : "";
+  if (word.empty() || word == "auto") return JailChoice::automatic;
+  if (word == "require") return JailChoice::required;
+  if (word == "off") return JailChoice::off;
+  throw Error(ErrorCode::invalid_config,
+              fmt::format("HOLT_JAIL=\"{}\" is no choice of a jail", printable(word, 100)),
+              {.subject = "HOLT_JAIL", .hint = "Use auto, require or off."});
+}
+
 }  // namespace
 
 HostConfig HostConfig::from_environment() {
@@ -40,7 +51,8 @@ HostConfig HostConfig::from_environment() {
           .shim = path_variable("HOLT_SHIM"),
           .kernel = path_variable("HOLT_KERNEL"),
           .initramfs = path_variable("HOLT_INITRAMFS"),
-          .accelerator = accelerator_variable()};
+          .accelerator = accelerator_variable(),
+          .jail = jail_variable()};
 }
 
 namespace machine {

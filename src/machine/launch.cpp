@@ -24,6 +24,7 @@ std::string encode_launch(const Launch& launch) {
             {"cpus", shape.cpus},
             {"memoryMb", shape.memory_mb},
             {"tscKhz", shape.tsc_khz},
+            {"jail", static_cast<int>(shape.jail)},
             {"template", launch.start_from ? Json(launch.start_from->folder.string()) : Json()},
             {"state", launch.machines.string()},
             {"env", env},
@@ -50,7 +51,8 @@ Launch decode_launch(std::string_view text) {
                   .accelerator = json.at("accelerator") == "kvm" ? Accelerator::kvm : Accelerator::tcg,
                   .cpus = json.at("cpus").get<unsigned>(),
                   .memory_mb = json.at("memoryMb").get<unsigned>(),
-                  .tsc_khz = json.at("tscKhz").get<unsigned>()},
+                  .tsc_khz = json.at("tscKhz").get<unsigned>(),
+                  .jail = static_cast<JailChoice>(json.at("jail").get<int>())},
         .machines = json.at("state").get<std::string>(),
         .env = json.at("env").get<std::map<std::string, std::string>>(),
         .ownership = static_cast<Ownership>(json.at("ownership").get<int>())};

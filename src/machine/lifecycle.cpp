@@ -166,7 +166,8 @@ Launch prepare_resume(const MachineFolder& folder, const StartOptions& options, 
                       .accelerator = suspension.accelerator,
                       .cpus = suspension.cpus,
                       .memory_mb = suspension.memory_mb,
-                      .tsc_khz = suspension.tsc_khz};
+                      .tsc_khz = suspension.tsc_khz,
+                      .jail = host.jail};
   if (shape.vmm.version != suspension.vmm_version) {
     throw Error(ErrorCode::invalid_state,
                 fmt::format("{} was suspended by \"{}\" and cannot go on in \"{}\"", name_of(folder),
@@ -235,7 +236,8 @@ Launch prepare_launch(const Resources& resources, const StartOptions& options, c
                       .accelerator = accelerator,
                       .cpus = resources.cpus,
                       .memory_mb = resources.memory_mb,
-                      .tsc_khz = stable_tsc_khz(host.directories.cache)};
+                      .tsc_khz = stable_tsc_khz(host.directories.cache),
+                      .jail = host.jail};
   TemplateProgress progress{
       .on_build =
           [&] {

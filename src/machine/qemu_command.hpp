@@ -6,6 +6,7 @@
 // Recipes and the reasons for each switch: docs/machine.md, "The QEMU command".
 #pragma once
 
+#include "holt/machine/host_config.hpp"
 #include "holt/machine/types.hpp"
 
 #include <cstdint>
@@ -63,6 +64,7 @@ struct QemuCommand {
   std::filesystem::path initramfs = {};
   enum class Start { boot, wait_for_state };
   Start start = Start::boot;
+  JailChoice jail = JailChoice::automatic;
 
   std::vector<std::string> argv() const;
   /// The whole environment of QEMU.

@@ -124,7 +124,8 @@ QemuCommand TemplateShape::command() const {
           .tsc_khz = tsc_khz,
           .guard = vmm.guard,
           .kernel = boot.kernel,
-          .initramfs = boot.initramfs};
+          .initramfs = boot.initramfs,
+          .jail = jail};
 }
 
 std::optional<Template> TemplateStore::find(const TemplateShape& shape) const {
@@ -233,6 +234,10 @@ Template TemplateStore::build(const TemplateShape& shape, const TemplateProgress
         if (final) throw;
         remove_tree(staging.memory());
       }
+    }
+    // The jail's user owned it while QEMU wrote it.
+    if (::chown(staging.memory().c_str(), ::geteuid(), ::getegid()) != 0) {
+      throw system_error(errno, "take the template back", staging.memory());
     }
     punch_zero_pages(staging.memory());
     write_file_atomically(staging.kernel(), stub_kernel(), {.mode = 0444});

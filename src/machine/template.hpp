@@ -31,6 +31,7 @@ struct TemplateShape {
   unsigned cpus = 2;
   unsigned memory_mb = 1024;
   unsigned tsc_khz = 0;
+  JailChoice jail = JailChoice::automatic;  ///< not part of the key
 
   /// 32 hexadecimal digits over all of it and the format of templates.
   std::string key() const;

@@ -15,6 +15,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// A question takes the lock that the migration needs too.
+constexpr auto k_migration_step = 3ms;
+
 // Files move through this socket in frames of 256 KiB; smaller buffers mean a wake-up for each piece of one.
 void enlarge_buffers(int fd) {
   int bytes = 1 << 20;
@@ -53,10 +56,11 @@ Vmm Vmm::start(const QemuCommand& command) {
                    .new_session = true,
                    .die_with_parent = true};
   try {
-    auto process = Process::start(spec);
-    return {std::move(process), QmpClient(std::move(qmp_here)), std::move(agent_here),
+    auto jailed = start_in_jail(spec, jail_plan(command), command.jail);
+    return {std::move(jailed), QmpClient(std::move(qmp_here)), std::move(agent_here),
             std::move(console_here)};
   } catch (const Error& e) {
+    if (e.code() == ErrorCode::not_supported) throw;
     throw Error(ErrorCode::hypervisor_unavailable, fmt::format("Could not start QEMU: {}", e.what()),
                 {.subject = command.qemu.string(), .hint = "Install qemu-system-x86, or set HOLT_QEMU."});
   }
@@ -126,7 +130,7 @@ void Vmm::await_migrated(Deadline deadline) {
     if (status == Json("failed"))
       throw Error(ErrorCode::hypervisor_unavailable, "QEMU could not write the state");
     if (deadline.passed()) throw_timeout("write the state");
-    std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(k_migration_step);
   }
 }
 
@@ -137,9 +141,9 @@ std::optional<ExitStatus> Vmm::quit(Duration grace) {
     // It may have ended before it answered; the wait tells.
     logger("machine")->debug("{}", e.what());
   }
-  if (auto status = process_.wait(Deadline::after(grace))) return status;
-  process_.signal(SIGKILL);
-  return process_.wait(Deadline::after(grace));
+  if (auto status = jailed_.process.wait(Deadline::after(grace))) return status;
+  jailed_.process.signal(SIGKILL);
+  return jailed_.process.wait(Deadline::after(grace));
 }
 
 }  // namespace holt::machine

@@ -3,6 +3,7 @@
 
 #include "holt/base/fd.hpp"
 #include "holt/base/process.hpp"
+#include "machine/jail.hpp"
 #include "machine/qemu_command.hpp"
 #include "machine/qmp.hpp"
 
@@ -11,11 +12,13 @@ namespace holt::machine {
 /// Owns the process: it dies with this object, and with the thread that started it. Movable.
 class Vmm {
  public:
-  /// Starts QEMU; nothing has been exchanged with it yet. Throws Error HYPERVISOR_UNAVAILABLE when it cannot
-  /// be started.
+  /// Starts QEMU in its jail; nothing has been exchanged with it yet. Throws Error HYPERVISOR_UNAVAILABLE
+  /// when it cannot be started, NOT_SUPPORTED when the command requires the whole jail and a part is missing.
   static Vmm start(const QemuCommand& command);
 
-  Process& process() { return process_; }
+  Process& process() { return jailed_.process; }
+  /// What of the jail holds.
+  const JailReport& jail() const { return jailed_.report; }
   QmpClient& qmp() { return qmp_; }
   /// The guest program's port.
   Fd& agent() { return agent_; }
@@ -43,15 +46,15 @@ class Vmm {
   std::optional<ExitStatus> quit(Duration grace);
 
  private:
-  Vmm(Process process, QmpClient qmp, Fd agent, Fd console)
-      : process_(std::move(process)),
+  Vmm(Jailed jailed, QmpClient qmp, Fd agent, Fd console)
+      : jailed_(std::move(jailed)),
         qmp_(std::move(qmp)),
         agent_(std::move(agent)),
         console_(std::move(console)) {}
 
   void await_migrated(Deadline deadline);
 
-  Process process_;
+  Jailed jailed_;
   QmpClient qmp_;
   Fd agent_;
   Fd console_;

@@ -86,3 +86,20 @@ setup() { export HOLT_HOME=$BATS_TEST_TMPDIR/home; }
   expect_code 1
   expect_json '[.checks[] | select(.id == "vmm")][0].status == "fail"'
 }
+
+@test "FRONT-08 DoctorTellsEachPartOfTheJailAndTheFixOfWhatIsMissing" {
+  holt_ doctor --json
+  expect_json '[.checks[] | select(.id | startswith("jail."))] | map(.id) == ["jail.user", "jail.namespaces", "jail.files",
+    "jail.syscalls", "jail.privileges", "jail.limits"] and all(.status == "ok" or (.fix | length > 0))'
+  HOLT_JAIL=off holt_ doctor --json
+  expect_json '[.checks[] | select(.id | startswith("jail."))] | all(.status == "warn" and (.detail | startswith("off")))'
+  HOLT_JAIL=nonsense holt_ --json doctor
+  expect_code 1
+  expect_json_error INVALID_CONFIG
+}
+
+@test "FRONT-08 DoctorIsDoneIn15Seconds" {
+  SECONDS=0
+  holt_ doctor
+  [ "$SECONDS" -le 15 ]
+}

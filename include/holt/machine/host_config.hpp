@@ -17,6 +17,13 @@ enum class AcceleratorChoice {
   tcg,          ///< software emulation
 };
 
+/// How much of the jail around QEMU (holt/machine/jail.hpp) there must be.
+enum class JailChoice {
+  automatic,  ///< all that the host allows
+  required,   ///< refuse with NOT_SUPPORTED where a part of it is not possible
+  off,        ///< QEMU runs with its own system call filter and the user's rights: for finding faults
+};
+
 /// Empty paths are looked for: see each field.
 struct HostConfig {
   Directories directories;
@@ -27,9 +34,10 @@ struct HostConfig {
   std::filesystem::path kernel = {};     ///< $HOLT_KERNEL, else the engine file vmlinux
   std::filesystem::path initramfs = {};  ///< $HOLT_INITRAMFS, else the engine file initramfs.cpio
   AcceleratorChoice accelerator = AcceleratorChoice::automatic;  ///< $HOLT_ACCELERATOR: auto, kvm or tcg
+  JailChoice jail = JailChoice::automatic;                       ///< $HOLT_JAIL: auto, require or off
 
   /// From Directories::from_environment() and the variables above; never looks at files.
-  /// Throws Error INVALID_CONFIG for a bad $HOLT_ACCELERATOR.
+  /// Throws Error INVALID_CONFIG for a bad $HOLT_ACCELERATOR or $HOLT_JAIL.
   static HostConfig from_environment();
 };
 

@@ -5,8 +5,10 @@
 #include "cli/version.hpp"
 #include "holt/image/engine_files.hpp"
 #include "holt/image/store.hpp"
+#include "holt/machine/jail.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <sys/utsname.h>
 #include <vector>
@@ -96,6 +98,23 @@ Check check_accelerator(const HostConfig& host, Accelerator& accelerator) {
   }
 }
 
+/// One check for each part of the jail around QEMU: a part that is missing is a warning, unless all are
+/// required.
+std::vector<Check> check_jail(const HostConfig& host) {
+  try {
+    std::vector<Check> checks;
+    for (const auto& part : probe_jail(host)) {
+      checks.push_back({.id = fmt::format("jail.{}", to_string(part.part)),
+                        .status = part.state == JailState::on ? Status::ok : Status::warn,
+                        .detail = fmt::format("{}: {}", to_string(part.state), part.detail),
+                        .fix = part.fix});
+    }
+    return checks;
+  } catch (const Error& error) {
+    return {{.id = "jail", .status = Status::fail, .detail = error.what(), .fix = error.hint()}};
+  }
+}
+
 Check check_space(const HostConfig& host) {
   auto free = free_bytes(host.directories.state);
   if (!free) return {.id = "disk", .status = Status::warn, .detail = "free space is not known"};
@@ -140,6 +159,8 @@ class DoctorCommand : public Command {
     std::vector<Check> checks{
         check_platform(),  check_qemu(host),    check_engine(host), check_accelerator(host, accelerator),
         check_image(host), check_folders(host), check_space(host)};
+    // Without a QEMU there is nothing to put into it, which has been said.
+    if (checks[1].status != Status::fail) std::ranges::move(check_jail(host), std::back_inserter(checks));
     bool ok = std::ranges::none_of(checks, [](const Check& check) { return check.status == Status::fail; });
     if (session.globals.json) {
       print_json(session, checks, accelerator, ok);
@@ -172,8 +193,8 @@ class DoctorCommand : public Command {
                          bool ok) {
     for (const auto& check : checks) {
       session.output.line(
-          fmt::format("{:<5} {:<9} {}", to_string(check.status), check.id, printable(check.detail)));
-      if (!check.fix.empty()) session.output.line(fmt::format("{:<15} {}", "", check.fix));
+          fmt::format("{:<5} {:<15} {}", to_string(check.status), check.id, printable(check.detail)));
+      if (!check.fix.empty()) session.output.line(fmt::format("{:<21} {}", "", check.fix));
     }
     session.output.line(fmt::format("{}: accelerator {}, isolation {}", ok ? "usable" : "not usable",
                                     to_string(accelerator), isolation_of(accelerator)));
