@@ -182,6 +182,19 @@ Launch prepare_resume(const MachineFolder& folder, const StartOptions& options, 
   return {.kind = LaunchKind::resume, .shape = shape, .machines = MachineFolders(host.directories).root()};
 }
 
+/// Called with the folder's lock, whose holder passes for a monitor: the machine no longer passes for running.
+void mark_ending(const MachineFolder& folder) {
+  auto status = folder.read_status();
+  if (status.state != MachineState::running && status.state != MachineState::paused) return;
+  status.state = MachineState::stopping;
+  try {
+    folder.write_status(status);
+  } catch (const Error& e) {
+    // A full disk must not keep a machine from its end.
+    logger("machine")->debug("{}", e.what());
+  }
+}
+
 /// Makes sure that nothing of a start that failed lives on.
 void await_end(const MachineFolder& folder) {
   try {
@@ -206,6 +219,7 @@ FileLock lock_folder(const MachineFolder& folder, Deadline deadline,
 FileLock end_by_force(const MachineFolder& folder, Deadline deadline) {
   for (;;) {
     if (auto lock = try_lock(folder)) {
+      mark_ending(folder);
       if (end_vmm(folder, deadline)) return std::move(*lock);
     } else {
       // The monitor may not have written yet who it is: look again until the lock is free.
