@@ -182,7 +182,8 @@ Launch prepare_resume(const MachineFolder& folder, const StartOptions& options, 
   return {.kind = LaunchKind::resume, .shape = shape, .machines = MachineFolders(host.directories).root()};
 }
 
-/// Called with the folder's lock, whose holder passes for a monitor: the machine no longer passes for running.
+/// Called with the folder's lock, whose holder passes for a monitor, so that the machine does not pass for
+/// running.
 void mark_ending(const MachineFolder& folder) {
   auto status = folder.read_status();
   if (status.state != MachineState::running && status.state != MachineState::paused) return;
