@@ -153,7 +153,7 @@ class LogViewer : public EndViewer {
 
  private:
   protocol::ExecReply reply() const {
-    auto reply = *command_->result();
+    auto reply = command_->result().value_or(protocol::ExecReply{});
     const auto& log = command_->log();
     reply.stdout_truncated = lost_[0] || log.has_lost(0, position_[0]);
     reply.stderr_truncated = lost_[1] || log.has_lost(1, position_[1]);

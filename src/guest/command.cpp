@@ -259,10 +259,11 @@ protocol::ExecReply Command::make_reply() const {
                             .stdout_bytes = outputs_[0].total,
                             .stderr_bytes = outputs_[1].total,
                             .duration_us = microseconds(ended_ - started_)};
-  if (WIFSIGNALED(*wait_status_)) {
-    reply.signal = WTERMSIG(*wait_status_);
+  int wait_status = wait_status_.value_or(0);
+  if (WIFSIGNALED(wait_status)) {
+    reply.signal = WTERMSIG(wait_status);
   } else {
-    reply.exit_code = WEXITSTATUS(*wait_status_);
+    reply.exit_code = WEXITSTATUS(wait_status);
   }
   // A shell whose child was killed ends with 128 and the signal.
   bool was_killed = reply.signal == SIGKILL || reply.exit_code == k_killed;

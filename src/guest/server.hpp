@@ -72,7 +72,7 @@ class Server {
   void start_background(const protocol::StartCommandRequest& request, Outlet outlet);
   static void signal_background(const BackgroundCommand& command,
                                 const protocol::SignalCommandRequest& request, Outlet outlet);
-  void view_background(std::shared_ptr<CommandViewer> viewer, Outlet outlet);
+  void view_background(const std::shared_ptr<CommandViewer>& viewer, Outlet outlet);
   void begin_identity(const protocol::IdentityRequest& request, Outlet outlet);
   void begin_job(Outlet outlet, JobHub::Job job, JobHub::Urgency urgency = JobHub::Urgency::normal);
   void begin_renew(const protocol::RenewRequest& request, Outlet outlet);

@@ -66,12 +66,12 @@ void Server::start_background(const protocol::StartCommandRequest& request, Outl
     command->feed(request.input);
     command->end_of_input();
   }
-  if (!background.failure()) {
-    outlet.reply(background.status());
+  if (const auto& failure = background.failure()) {
+    outlet.fail(*failure);
+    background_.forget(background);
     return;
   }
-  outlet.fail(*background.failure());
-  background_.forget(background);
+  outlet.reply(background.status());
 }
 
 void Server::signal_background(const BackgroundCommand& command,
@@ -85,7 +85,7 @@ void Server::signal_background(const BackgroundCommand& command,
   outlet.reply(protocol::Done{});
 }
 
-void Server::view_background(std::shared_ptr<CommandViewer> viewer, Outlet outlet) {
+void Server::view_background(const std::shared_ptr<CommandViewer>& viewer, Outlet outlet) {
   streams_[outlet.stream()].handler = viewer;
   viewer->on_change();
 }

@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdint>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/close_range.h>
 #include <linux/sched.h>
 #include <sys/ioctl.h>
@@ -72,6 +73,8 @@ HOLT_NO_ASAN void reset_oom_score() {
     if (::prlimit(0, static_cast<__rlimit_resource>(resource), &limit, nullptr) != 0)
       give_up(child, SpawnStage::limits);
   }
+  // Without it a command cannot stop or change the guest program, which has it; one another they can.
+  ::prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0);
   if (plan.user.uid != ::geteuid() || plan.user.gid != ::getegid() || ::geteuid() == 0) {
     bool good = ::syscall(SYS_setgroups, plan.user.groups.size(), plan.user.groups.data()) == 0 &&
                 ::syscall(SYS_setgid, plan.user.gid) == 0 && ::syscall(SYS_setuid, plan.user.uid) == 0;

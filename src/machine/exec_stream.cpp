@@ -23,6 +23,7 @@ constexpr std::size_t k_input_limit = std::size_t{64} << 20;
 constexpr auto k_timeout_margin = 5s;
 constexpr auto k_connect_deadline = 10s;
 
+constexpr std::size_t k_preview = std::size_t{64} << 10;
 constexpr std::uint32_t k_longest_side = 65535;
 
 ExecResult result_of(const std::string& payload) {
@@ -174,6 +175,17 @@ int ExecStream::fd() const {
   return impl_->connection().poll_fd();
 }
 
+OutputLimitError::OutputLimitError(std::size_t limit, std::string out, std::string err)
+    : Error(ErrorCode::limit_exceeded,
+            fmt::format("The command wrote more than {} bytes and was killed", limit),
+            {.hint = "Raise the output limit, or let the command write to a file."}),
+      limit_(limit),
+      out_(std::move(out)),
+      err_(std::move(err)) {
+  out_.resize(std::min(out_.size(), k_preview));
+  err_.resize(std::min(err_.size(), k_preview));
+}
+
 namespace machine {
 
 ExecResult exec_result(const ExecReply& reply) {
@@ -265,7 +277,7 @@ ExecResult run_command(const MachineFolder& folder, const Command& command, cons
   if (options.stdin_mode == holt::StdinMode::pipe)
     throw InvalidArgument("exec() has no input pipe; use exec_stream()");
   auto stream = open_command(folder, command, options, ExecCollector::guest_limit(options));
-  ExecCollector collector(options.output_limit);
+  ExecCollector collector(options);
   while (auto event = stream.next()) {
     if (auto result = collector.take(std::move(*event))) return std::move(*result);
   }
@@ -273,8 +285,10 @@ ExecResult run_command(const MachineFolder& folder, const Command& command, cons
 }
 
 std::uint64_t ExecCollector::guest_limit(const ExecOptions& options) {
-  // 0 means no limit to the guest program: one byte more than wanted then tells that there was output.
-  return std::max<std::uint64_t>(options.output_limit, 1);
+  // 0 means no limit to the guest program: one byte more than wanted then tells that there was output. So it
+  // does at once, where a command is not to go on with too much.
+  bool one_more = options.output_limit == 0 || options.over_limit == OverLimit::fail;
+  return std::uint64_t{options.output_limit} + (one_more ? 1 : 0);
 }
 
 void ExecCollector::Output::add(std::string_view piece, std::size_t limit) {
@@ -282,13 +296,20 @@ void ExecCollector::Output::add(std::string_view piece, std::size_t limit) {
   text.append(piece, 0, limit - std::min(limit, text.size()));
 }
 
+void ExecCollector::check_limit() {
+  if (over_limit_ == OverLimit::cut || (!out_.more && !err_.more)) return;
+  throw OutputLimitError(limit_, std::move(out_.text), std::move(err_.text));
+}
+
 std::optional<ExecResult> ExecCollector::take(ExecEvent event) {
   switch (event.kind) {
     case ExecEvent::Kind::out:
       out_.add(event.data, limit_);
+      check_limit();
       return std::nullopt;
     case ExecEvent::Kind::err:
       err_.add(event.data, limit_);
+      check_limit();
       return std::nullopt;
     case ExecEvent::Kind::exit:
       break;

@@ -19,8 +19,9 @@ struct Command {
 /// What exec() keeps of a command's events.
 class ExecCollector {
  public:
-  explicit ExecCollector(std::size_t limit) : limit_(limit) {}
-  /// The result, with the exit event.
+  explicit ExecCollector(const ExecOptions& options)
+      : limit_(options.output_limit), over_limit_(options.over_limit) {}
+  /// The result, with the exit event. Throws OutputLimitError where the options want that.
   std::optional<ExecResult> take(ExecEvent event);
   /// What the guest program is told of the limit.
   static std::uint64_t guest_limit(const ExecOptions& options);
@@ -31,7 +32,10 @@ class ExecCollector {
     bool more = false;
     void add(std::string_view piece, std::size_t limit);
   };
+  void check_limit();
+
   std::size_t limit_;
+  OverLimit over_limit_;
   Output out_;
   Output err_;
 };

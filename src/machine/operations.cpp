@@ -92,7 +92,7 @@ class FrameOperation final : public Operation<T>::Impl {
 class ExecOperation final : public Operation<ExecResult>::Impl {
  public:
   ExecOperation(ExecStream stream, const ExecOptions& options)
-      : stream_(std::move(stream)), collector_(options.output_limit) {}
+      : stream_(std::move(stream)), collector_(options) {}
 
   int fd() override { return stream_.fd(); }
   void cancel() override { stream_.kill(); }

@@ -24,6 +24,27 @@ enum class StdinMode {
   pipe,  ///< ExecStream::write_stdin, until close_stdin
 };
 
+/// What exec() does with output above the limit.
+enum class OverLimit {
+  cut,   ///< the command goes on, the rest is dropped and the result says so
+  fail,  ///< the command is killed and OutputLimitError thrown
+};
+
+/// A command wrote more than ExecOptions::output_limit. Code LIMIT_EXCEEDED.
+class OutputLimitError : public Error {
+ public:
+  OutputLimitError(std::size_t limit, std::string out, std::string err);
+  std::size_t limit() const { return limit_; }
+  /// What was written first, at most 64 KiB each.
+  const std::string& out_preview() const { return out_; }
+  const std::string& err_preview() const { return err_; }
+
+ private:
+  std::size_t limit_;
+  std::string out_;
+  std::string err_;
+};
+
 /// Size of a terminal in characters. 0 by 0 is a terminal whose size is not known.
 struct TerminalSize {
   unsigned rows = 24;
@@ -53,6 +74,7 @@ struct ExecOptions {
       std::nullopt;  ///< on the guest's clock, from the command's start; above zero
   /// Bytes kept of each output: by exec() its beginning, in the log of a background command its end. 0: none.
   std::size_t output_limit = std::size_t{8} << 20;
+  OverLimit over_limit = OverLimit::cut;
   /// A terminal as all three streams; what the command writes then arrives as Kind::out alone. TERM is
   /// xterm-256color where `env` says nothing else. The end of the input is typed as Ctrl-D.
   std::optional<TerminalSize> terminal = std::nullopt;
