@@ -37,21 +37,21 @@ teardown_file() {
   fi
 }
 
-@test "BytesAreBytes" {
+@test "EXEC-15 BytesAreBytes" {
   "$HOLT" exec "$machine" printf '\000\377\r\n\303' > "$BATS_TEST_TMPDIR/bytes" < /dev/null
   [ "$(od -An -tx1 < "$BATS_TEST_TMPDIR/bytes" | tr -d ' ')" = 00ff0d0ac3 ]
   head -c 1048576 /dev/urandom > "$BATS_TEST_TMPDIR/random"
   "$HOLT" exec "$machine" cat < "$BATS_TEST_TMPDIR/random" | cmp - "$BATS_TEST_TMPDIR/random"
 }
 
-@test "TheTwoStreamsStayApart" {
+@test "EXEC-16 TheTwoStreamsStayApart" {
   holt_ exec "$machine" sh -c 'echo out; echo err >&2'
   expect_code 0
   expect_out out
   [ "$err" = err ]
 }
 
-@test "TheGuestsCodePassesThrough" {
+@test "EXEC-09 TheGuestsCodePassesThrough" {
   for expected in 0 1 2 3 124 125 126 127 255; do
     holt_ exec "$machine" sh -c "exit $expected"
     expect_code "$expected"
@@ -62,7 +62,7 @@ teardown_file() {
   done
 }
 
-@test "ASignalIs128PlusItsNumber" {
+@test "EXEC-08 ASignalIs128PlusItsNumber" {
   holt_ exec --json "$machine" sh -c 'kill -9 $$'
   expect_code 137
   expect_json '.origin == "signal" and .signal == 9 and .oom == false'
@@ -70,7 +70,7 @@ teardown_file() {
   expect_code 143
 }
 
-@test "WhatCannotBeInvokedIs126Or127AndNamesThePath" {
+@test "EXEC-08 WhatCannotBeInvokedIs126Or127AndNamesThePath" {
   holt_ exec "$machine" /nope
   expect_code 127
   expect_err_has /nope
@@ -87,7 +87,7 @@ teardown_file() {
   expect_err_has nobody-here
 }
 
-@test "OurTimeoutIs124WithItsOrigin" {
+@test "EXEC-01 OurTimeoutIs124WithItsOrigin" {
   holt_ exec --json --timeout 500ms "$machine" sh -c 'echo begun; sleep 30'
   expect_code 124
   expect_json '.origin == "timeout" and .timedOut == true and .stdout == "begun\n"'
@@ -109,7 +109,7 @@ teardown_file() {
   expect_out "a||b c|"
 }
 
-@test "StandardInputIsForwardedWhenItIsNoTerminal" {
+@test "EXEC-10 StandardInputIsForwardedWhenItIsNoTerminal" {
   printf 'hello' | "$HOLT" exec "$machine" cat > "$BATS_TEST_TMPDIR/copy"
   [ "$(cat "$BATS_TEST_TMPDIR/copy")" = hello ]
   holt_ exec "$machine" cat < /dev/null
@@ -130,7 +130,7 @@ teardown_file() {
   expect_out nobody
 }
 
-@test "NothingOfTheHostsEnvironmentIsInTheGuest" {
+@test "EXEC-17 NothingOfTheHostsEnvironmentIsInTheGuest" {
   SECRET_OF_HOST=xyzzy holt_ exec "$machine" env
   refute_grep -E 'xyzzy|HOLT_|BATS' "$BATS_TEST_TMPDIR/out"
 }
@@ -140,21 +140,21 @@ teardown_file() {
   expect_json '.stdoutB64 == "/wA=" and .stdoutTruncated == false and (has("stderrB64") | not)'
 }
 
-@test "CapturedOutputIsCutAndSaysSo" {
+@test "EXEC-07 CapturedOutputIsCutAndSaysSo" {
   holt_ exec --json --max-output 10 "$machine" sh -c 'printf 0123456789x'
   expect_json '.stdout == "0123456789" and .stdoutTruncated == true'
   holt_ exec --json --max-output 11 "$machine" sh -c 'printf 0123456789x'
   expect_json '.stdoutTruncated == false'
 }
 
-@test "OutputWrittenJustBeforeTheEndIsWhole" {
+@test "EXEC-04 OutputWrittenJustBeforeTheEndIsWhole" {
   for _ in 1 2 3 4 5 6 7 8 9 10; do
     "$HOLT" exec "$machine" sh -c 'head -c 300000 /dev/zero; exit 7' < /dev/null > "$BATS_TEST_TMPDIR/zeros" || [ $? = 7 ]
     [ "$(stat -c %s "$BATS_TEST_TMPDIR/zeros")" = 300000 ]
   done
 }
 
-@test "AReaderThatLeavesEndsTheCommandQuietly" {
+@test "EXEC-33 AReaderThatLeavesEndsTheCommandQuietly" {
   run bash -c "'$HOLT' exec $machine sh -c 'echo \$\$ > /tmp/yes.pid; exec yes' < /dev/null | head -1; exit \${PIPESTATUS[0]}"
   [ "$status" = 141 ]
   [ "$output" = y ]
@@ -162,7 +162,7 @@ teardown_file() {
   eventually gone
 }
 
-@test "AnInterruptReachesTheCommandOnce" {
+@test "EXEC-23 AnInterruptReachesTheCommandOnce" {
   "$HOLT" exec "$machine" sh -c 'trap "echo got >> /tmp/got; exit 9" INT; echo ready > /tmp/ready; while :; do sleep 0.05; done' < /dev/null &
   pid=$!
   ready() { "$HOLT" exec "$machine" test -e /tmp/ready < /dev/null; }
@@ -174,7 +174,7 @@ teardown_file() {
   [ "$("$HOLT" exec "$machine" cat /tmp/got < /dev/null)" = got ]
 }
 
-@test "TerminationOfACommandThatDoesNotHeedItIs143WithinThreeSeconds" {
+@test "EXEC-23 TerminationOfACommandThatDoesNotHeedItIs143WithinThreeSeconds" {
   "$HOLT" exec "$machine" sh -c 'trap "" TERM INT; echo > /tmp/deaf; while :; do sleep 0.05; done' < /dev/null &
   pid=$!
   deaf() { "$HOLT" exec "$machine" test -e /tmp/deaf < /dev/null; }

@@ -48,7 +48,7 @@ class Exec : public testing::Test {
   GuestClient& client = guest.client();
 };
 
-TEST_F(Exec, KeepsTheStreamsApartAndReportsTheCode) {
+TEST_F(Exec, EXEC_16_KeepsTheStreamsApartAndReportsTheCode) {
   auto result = client.call(shell("printf out; printf err >&2; exit 7"));
   auto reply = result.reply<ExecReply>();
   EXPECT_EQ(result.output, "out");
@@ -58,13 +58,21 @@ TEST_F(Exec, KeepsTheStreamsApartAndReportsTheCode) {
   EXPECT_EQ(result.order.front(), FrameType::started);
 }
 
-TEST_F(Exec, PassesArgumentsByteForByte) {
+TEST_F(Exec, EXEC_16_TenThousandAlternatingLinesStayInOrder) {
+  auto result = client.call(shell("i=0; while [ $i -lt 10000 ]; do echo $i; echo $i >&2; i=$((i+1)); done"));
+  std::string expected;
+  for (int i = 0; i < 10000; ++i) expected += std::to_string(i) + "\n";
+  EXPECT_TRUE(result.output == expected);
+  EXPECT_TRUE(result.error_output == expected);
+}
+
+TEST_F(Exec, EXEC_29_PassesArgumentsByteForByte) {
   std::string odd = "a b\t$(id) `id` ; && \xff\n\"'";
   auto result = client.call(ExecRequest{.argv = {"printf", "%s|", odd, "", "x"}});
   EXPECT_EQ(result.output, odd + "||x|");
 }
 
-TEST_F(Exec, AnswersTheCodesThatShellsUse) {
+TEST_F(Exec, EXEC_08_AnswersTheCodesThatShellsUse) {
   std::filesystem::path plain = dir.path() / "plain";
   write_file_atomically(plain, "true\n", {.mode = 0644});
   std::filesystem::path corrupt = dir.path() / "corrupt";
@@ -98,7 +106,7 @@ TEST_F(Exec, AnswersTheCodesThatShellsUse) {
   }
 }
 
-TEST_F(Exec, OwnCodesOfTheGuestPassThrough) {
+TEST_F(Exec, EXEC_09_OwnCodesOfTheGuestPassThrough) {
   for (int code : {124, 125, 126, 127}) {
     auto result = client.call(shell("exit " + std::to_string(code)));
     EXPECT_EQ(result.reply<ExecReply>().exit_code, code);
@@ -107,7 +115,7 @@ TEST_F(Exec, OwnCodesOfTheGuestPassThrough) {
   }
 }
 
-TEST_F(Exec, BadWorkingDirectoryFailsBeforeAnythingRuns) {
+TEST_F(Exec, EXEC_19_BadWorkingDirectoryFailsBeforeAnythingRuns) {
   auto missing = client.call(ExecRequest{.argv = {"true"}, .cwd = "/no/such/dir"});
   EXPECT_EQ(missing.failure().code, "NOT_FOUND");
   EXPECT_NE(missing.failure().message.find("No such file or directory"), std::string::npos);
@@ -115,18 +123,18 @@ TEST_F(Exec, BadWorkingDirectoryFailsBeforeAnythingRuns) {
   EXPECT_EQ(file.failure().code, "NOT_A_DIRECTORY");
 }
 
-TEST_F(Exec, StartsInTheDirectoryAsked) {
+TEST_F(Exec, EXEC_19_StartsInTheDirectoryAsked) {
   std::filesystem::create_symlink(dir.path(), dir.path() / "link");
   auto result = client.call(ExecRequest{.argv = {"pwd", "-P"}, .cwd = dir.path() / "link"});
   EXPECT_EQ(result.output, std::filesystem::canonical(dir.path()).string() + "\n");
 }
 
-TEST_F(Exec, StdinIsAtItsEndUnlessAskedFor) {
+TEST_F(Exec, EXEC_10_StdinIsAtItsEndUnlessAskedFor) {
   auto result = client.call(shell("read value || printf eof; readlink /proc/self/fd/0"));
   EXPECT_EQ(result.output, "eof/dev/null\n");
 }
 
-TEST_F(Exec, KeepsOutputWrittenJustBeforeExit) {
+TEST_F(Exec, EXEC_04_KeepsOutputWrittenJustBeforeExit) {
   for (int i = 0; i < 50; ++i) {
     auto result = client.call(shell("head -c 300000 /dev/zero; echo END >&2; exit 7"));
     ASSERT_EQ(result.output.size(), 300000U) << "round " << i;
@@ -136,7 +144,7 @@ TEST_F(Exec, KeepsOutputWrittenJustBeforeExit) {
   }
 }
 
-TEST_F(Exec, DrainsBothStreamsWhileStdinIsFed) {
+TEST_F(Exec, EXEC_05_DrainsBothStreamsWhileStdinIsFed) {
   auto bytes = random_bytes(16 << 20);
   auto request = shell("tee /dev/stderr");
   request.stdin_mode = StdinMode::stream;
@@ -153,7 +161,7 @@ TEST_F(Exec, InputThatNobodyReadsIsDropped) {
   EXPECT_EQ(result.output, "done\n");
 }
 
-TEST_F(Exec, BackgroundChildDoesNotHoldTheCallOpenAndGetsNoSigpipe) {
+TEST_F(Exec, EXEC_03_BackgroundChildDoesNotHoldTheCallOpenAndGetsNoSigpipe) {
   auto file = dir.path() / "ok";
   auto result =
       client.call(shell("(sleep 2; echo late; echo later; touch " + file.string() + ") & echo done"));
@@ -163,7 +171,7 @@ TEST_F(Exec, BackgroundChildDoesNotHoldTheCallOpenAndGetsNoSigpipe) {
   EXPECT_TRUE(appears(file, 10s)) << "the background child was killed or blocked";
 }
 
-TEST_F(Exec, TimeoutEndsTheWholeTreeAndKeepsPartialOutput) {
+TEST_F(Exec, EXEC_01_TimeoutEndsTheWholeTreeAndKeepsPartialOutput) {
   auto pid_file = dir.path() / "pid";
   auto request =
       shell("echo part; setsid sh -c 'echo $$ > " + pid_file.string() + "; exec sleep 300' & sleep 302");
@@ -176,7 +184,7 @@ TEST_F(Exec, TimeoutEndsTheWholeTreeAndKeepsPartialOutput) {
   EXPECT_TRUE(is_gone(pid_file)) << "a child in a session of its own survived";
 }
 
-TEST_F(Exec, TimeoutReachesOrphansInSessionsOfTheirOwn) {
+TEST_F(Exec, EXEC_01_TimeoutReachesOrphansInSessionsOfTheirOwn) {
   if (!guest.has_cgroups()) GTEST_SKIP() << "needs a writable cgroup v2 hierarchy on this host";
   auto pid_file = dir.path() / "pid";
   auto request = shell("(setsid sh -c 'echo $$ > " + pid_file.string() + "; exec sleep 300' &) ; sleep 302");
@@ -185,7 +193,7 @@ TEST_F(Exec, TimeoutReachesOrphansInSessionsOfTheirOwn) {
   EXPECT_TRUE(is_gone(pid_file));
 }
 
-TEST_F(Exec, TimeoutFiresWhateverTheCommandWaitsFor) {
+TEST_F(Exec, EXEC_02_TimeoutFiresWhateverTheCommandWaitsFor) {
   for (const char* script : {"cat", "trap '' TERM; sleep 300", "kill -STOP $$", "while :; do echo x; done"}) {
     auto request = shell(script);
     request.stdin_mode = StdinMode::stream;
@@ -198,7 +206,7 @@ TEST_F(Exec, TimeoutFiresWhateverTheCommandWaitsFor) {
   }
 }
 
-TEST_F(Exec, TruncationIsAnnouncedExactlyAtTheLimit) {
+TEST_F(Exec, EXEC_07_TruncationIsAnnouncedExactlyAtTheLimit) {
   for (auto [size, truncated] : {std::pair(9999, false), {10000, false}, {10001, true}}) {
     auto request = shell("head -c " + std::to_string(size) + " /dev/zero");
     request.output_limit = 10000;
@@ -211,7 +219,7 @@ TEST_F(Exec, TruncationIsAnnouncedExactlyAtTheLimit) {
   }
 }
 
-TEST_F(Exec, CancelKillsTheTreeAndEndsTheStream) {
+TEST_F(Exec, EXEC_12_CancelKillsTheTreeAndEndsTheStream) {
   auto pid_file = dir.path() / "pid";
   auto stream = client.open(shell("sh -c 'echo $$ > " + pid_file.string() + "; sleep 300' & wait"));
   ASSERT_TRUE(appears(pid_file, 5s));
@@ -220,7 +228,7 @@ TEST_F(Exec, CancelKillsTheTreeAndEndsTheStream) {
   EXPECT_TRUE(is_gone(pid_file));
 }
 
-TEST_F(Exec, DisconnectKillsWhatRuns) {
+TEST_F(Exec, EXEC_11_DisconnectKillsWhatRuns) {
   auto pid_file = dir.path() / "pid";
   client.open(shell("echo $$ > " + pid_file.string() + "; sleep 300"));
   ASSERT_TRUE(appears(pid_file, 5s));
@@ -228,7 +236,7 @@ TEST_F(Exec, DisconnectKillsWhatRuns) {
   EXPECT_TRUE(is_gone(pid_file));
 }
 
-TEST_F(Exec, SlowReaderStopsItsOwnCommandOnly) {
+TEST_F(Exec, EXEC_14_SlowReaderStopsItsOwnCommandOnly) {
   auto slow = client.open(ExecRequest{.argv = {"yes"}});
   client.stall(slow);
   client.wait_until(slow, [](const StreamResult& r) { return r.output.size() > 900'000; });
@@ -248,7 +256,7 @@ TEST_F(Exec, StalledOutputIsWholeWhenTheReaderComesBack) {
   EXPECT_EQ(result.error_output, "end\n");
 }
 
-TEST_F(Exec, TwoHundredCommandsAtOnceAreNotMixed) {
+TEST_F(Exec, EXEC_13_TwoHundredCommandsAtOnceAreNotMixed) {
   std::vector<std::uint32_t> streams;
   for (int i = 0; i < 200; ++i) streams.push_back(client.open(shell("sleep 0.3; echo " + std::to_string(i))));
   for (int i = 0; i < 200; ++i) {
@@ -256,14 +264,14 @@ TEST_F(Exec, TwoHundredCommandsAtOnceAreNotMixed) {
   }
 }
 
-TEST_F(Exec, EnvironmentArrivesUnchangedAndNothingElse) {
+TEST_F(Exec, EXEC_17_EnvironmentArrivesUnchangedAndNothingElse) {
   std::string value = " a\"b'\n$(id) \xc3\xa4";
   auto result = client.call(ExecRequest{.argv = {"env", "-0"}, .env = {{"ODD", value}}});
   EXPECT_NE(result.output.find("ODD=" + value + std::string(1, '\0')), std::string::npos);
   EXPECT_EQ(std::ranges::count(result.output, '\0'), 3) << "PATH, HOME, ODD: " << result.output;
 }
 
-TEST_F(Exec, LargeEnvironmentAndArgumentsWorkUpToTheKernelsLimit) {
+TEST_F(Exec, EXEC_18_LargeEnvironmentAndArgumentsWorkUpToTheKernelsLimit) {
   auto good =
       client.call(ExecRequest{.argv = {"sh", "-c", "echo ${#BIG} ${#1}", "sh", std::string(131'071, 'a')},
                               .env = {{"BIG", std::string(131'000, 'x')}}});
@@ -276,7 +284,7 @@ TEST_F(Exec, LargeEnvironmentAndArgumentsWorkUpToTheKernelsLimit) {
   EXPECT_EQ(run(ExecRequest{.argv = many}).exit_code, 126);
 }
 
-TEST_F(Exec, BadVariablesAreRefusedByNameWithoutTheirValue) {
+TEST_F(Exec, EXEC_17_BadVariablesAreRefusedByNameWithoutTheirValue) {
   for (const auto& name : {std::string(), std::string("A=B"), std::string("A\0B", 3)}) {
     auto failure = client.call(ExecRequest{.argv = {"true"}, .env = {{name, "secret"}}}).failure();
     EXPECT_EQ(failure.code, "INVALID_CONFIG");
@@ -288,7 +296,7 @@ TEST_F(Exec, BadVariablesAreRefusedByNameWithoutTheirValue) {
   EXPECT_NE(nul.message.find("NAME"), std::string::npos);
 }
 
-TEST_F(Exec, UsersAreNamesOrNumbers) {
+TEST_F(Exec, EXEC_20_UsersAreNamesOrNumbers) {
   EXPECT_EQ(client.call(ExecRequest{.argv = {"id", "-u"}, .user = "0"}).output, "0\n");
   EXPECT_EQ(client.call(ExecRequest{.argv = {"true"}, .user = "no-such-user"}).failure().code, "NOT_FOUND");
   for (const char* bad : {"-1", "4294967295", "4294967296", "nobody\n"}) {
@@ -309,7 +317,7 @@ TEST_F(Exec, ChildStartsWithDefaultSignalsAndNoForeignDescriptors) {
   EXPECT_EQ(result.output, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n0022\n4\n");
 }
 
-TEST_F(Exec, BadTimeoutsAreRefused) {
+TEST_F(Exec, EXEC_31_BadTimeoutsAreRefused) {
   for (std::int64_t timeout : {0, -1}) {
     auto request = shell("true");
     request.timeout_ms = timeout;
@@ -320,7 +328,7 @@ TEST_F(Exec, BadTimeoutsAreRefused) {
   EXPECT_EQ(run(request).exit_code, 0);
 }
 
-TEST_F(Exec, SignalsReachTheForegroundGroup) {
+TEST_F(Exec, EXEC_23_SignalsReachTheForegroundGroup) {
   auto stream = client.open(shell("trap 'echo got; exit 3' INT; echo ready; while :; do sleep 0.05; done"));
   client.wait_until(stream, [](const StreamResult& r) { return r.output == "ready\n"; });
   client.send({.type = FrameType::signal, .stream = stream}, std::string(1, '\2'));
@@ -329,7 +337,7 @@ TEST_F(Exec, SignalsReachTheForegroundGroup) {
   EXPECT_EQ(result.reply<ExecReply>().exit_code, 3);
 }
 
-TEST_F(Exec, LeavesNoZombieAndNoGroupBehind) {
+TEST_F(Exec, EXEC_24_LeavesNoZombieAndNoGroupBehind) {
   for (int i = 0; i < 100; ++i) run(shell("(sleep 0.01 &)"));
   auto status = [&] { return client.call(protocol::StatusRequest{}).reply<protocol::StatusReply>(); };
   auto end = Clock::now() + 5s;

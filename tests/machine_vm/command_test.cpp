@@ -25,7 +25,7 @@ class InOneMachine : public MachineTest {
 
 using Commands = InOneMachine;
 
-TEST_F(Commands, EndAsTheyEnd) {
+TEST_F(Commands, EXEC_08_EndAsTheyEnd) {
   EXPECT_EQ(m->exec_shell("exit 7").exit_code, 7);
   EXPECT_EQ(m->exec({"no-such-program"}).exit_code, 127);
   EXPECT_EQ(m->exec({"/etc/passwd"}).exit_code, 126);
@@ -36,7 +36,7 @@ TEST_F(Commands, EndAsTheyEnd) {
   EXPECT_EQ(timed_out.shell_code(), 124);
 }
 
-TEST_F(Commands, AMissingWorkingFolderIsAnErrorThatSaysSo) {
+TEST_F(Commands, EXEC_19_AMissingWorkingFolderIsAnErrorThatSaysSo) {
   try {
     m->exec({"true"}, {.working_dir = "/nowhere"});
     FAIL() << "expected NOT_FOUND";
@@ -46,14 +46,14 @@ TEST_F(Commands, AMissingWorkingFolderIsAnErrorThatSaysSo) {
   }
 }
 
-TEST_F(Commands, ExecKeepsOutputWrittenJustBeforeExit) {
+TEST_F(Commands, EXEC_04_ExecKeepsOutputWrittenJustBeforeExit) {
   auto result = m->exec_shell("printf 'a\\0b'; printf '\\377\\n' >&2; exit 3");
   EXPECT_EQ(result.out, std::string("a\0b", 3));
   EXPECT_EQ(result.err, "\xff\n");
   EXPECT_EQ(result.exit_code, 3);
 }
 
-TEST_F(Commands, OutputAboveTheLimitIsCutAndFlagged) {
+TEST_F(Commands, EXEC_07_OutputAboveTheLimitIsCutAndFlagged) {
   auto result = m->exec_shell("yes | head -c 3000000", {.output_limit = 1'000'000});
   EXPECT_EQ(result.out.size(), 1'000'000u);
   EXPECT_TRUE(result.out_truncated);
@@ -99,7 +99,7 @@ TEST_F(Commands, AStreamsDescriptorTellsOfEvents) {
   EXPECT_GT(::poll(&ready, 1, 1000), 0) << "a killed stream has something to say: its end";
 }
 
-TEST_F(Commands, KillEndsAWaitingReaderAndTheWholeTree) {
+TEST_F(Commands, EXEC_12_KillEndsAWaitingReaderAndTheWholeTree) {
   auto stream = m->exec_shell_stream("echo up; setsid sleep 1000 & sleep 1000");
   ASSERT_EQ(stream.next()->data, "up\n");
   std::jthread killer([&] { stream.kill(); });
@@ -110,7 +110,7 @@ TEST_F(Commands, KillEndsAWaitingReaderAndTheWholeTree) {
   }));
 }
 
-TEST_F(Commands, CancellingExecThrowsAtOnceAndKillsTheCommand) {
+TEST_F(Commands, EXEC_11_CancellingExecThrowsAtOnceAndKillsTheCommand) {
   CancellationToken token;
   std::jthread canceller([&] { token.cancel(); });
   auto begin = std::chrono::steady_clock::now();
@@ -118,21 +118,25 @@ TEST_F(Commands, CancellingExecThrowsAtOnceAndKillsTheCommand) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s);
 }
 
-TEST_F(Commands, AStalledReaderStopsNobodyElse) {
+TEST_F(Commands, EXEC_14_AStalledReaderStopsNobodyElse) {
   auto stalled = m->exec_shell_stream("yes");
   ASSERT_TRUE(stalled.next());
   for (int i = 0; i < 5; i++)
     EXPECT_EQ(m->exec({"echo", "hi"}, {.deadline = Deadline::after(10s)}).out, "hi\n");
+  m->write_file("/tmp/mebibyte", std::string(1 << 20, 'x'));
+  EXPECT_EQ(m->read_file("/tmp/mebibyte", {.call = {.deadline = Deadline::after(10s)}}).size(), 1U << 20);
 }
 
-TEST_F(Commands, ManyAtOnceAllGetTheirOwnOutput) {
+TEST_F(Commands, EXEC_13_ManyAtOnceAllGetTheirOwnOutput) {
+  auto held_open = m->exec_stream({"sleep", "30"});
   std::vector<std::jthread> threads;
-  for (int i = 0; i < 40; i++) {
+  for (int i = 0; i < 200; i++) {
     threads.emplace_back([&, i] {
       auto text = std::to_string(i);
-      EXPECT_EQ(m->exec({"echo", text}).out, text + "\n");
+      EXPECT_EQ(m->exec_shell("sleep 1; echo " + text, {.deadline = Deadline::after(50s)}).out, text + "\n");
     });
   }
+  EXPECT_TRUE(m->info().responsive);
 }
 
 TEST_F(Commands, ARepeatedKeyStartsNoSecondCommand) {
@@ -142,7 +146,7 @@ TEST_F(Commands, ARepeatedKeyStartsNoSecondCommand) {
   EXPECT_EQ(m->read_file("/tmp/count"), "x\n");
 }
 
-TEST_F(Commands, BadOptionsAreRefusedBeforeAnythingRuns) {
+TEST_F(Commands, EXEC_31_BadOptionsAreRefusedBeforeAnythingRuns) {
   EXPECT_EQ(code_of([&] { m->exec(std::vector<std::string>{}); }), ErrorCode::invalid_config);
   EXPECT_EQ(code_of([&] { m->exec({"true"}, {.timeout = Duration::zero()}); }), ErrorCode::invalid_config);
 }
