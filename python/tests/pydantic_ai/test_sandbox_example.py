@@ -80,7 +80,7 @@ def agent_of_cpp(cli: str, tmp_path: Path) -> Callable[..., bytes]:
         with replayed(cli, script) as url:
             environment = {**os.environ, "ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "replayed"}
             ended = subprocess.run([*command, prompt], capture_output=True, text=True, timeout=WAIT, env=environment)
-        assert ended.returncode == 0, ended.stderr
+            assert ended.returncode == 0, ended.stderr
         return after.read_bytes()
 
     return run
