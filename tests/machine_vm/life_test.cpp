@@ -107,6 +107,15 @@ TEST_F(Life, LIFE_24_AnIdleMachineStopsAndABackgroundProcessKeepsItUp) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 2s) << "the background process was not counted";
 }
 
+TEST_F(Life, AskingHowAMachineIsDoesNotKeepItUp) {
+  Removed m(create({.idle_stop = 500ms}));
+  auto asks = [&] {
+    auto info = m->info();  // asks its guest, too, whether it answers
+    return info.state == MachineState::stopped;
+  };
+  EXPECT_TRUE(eventually(asks, 20s));
+}
+
 TEST_F(Life, TheHostsEnvironmentAndFilesAreNotInTheMachine) {
   ::setenv("HOLT_TEST_SECRET", "s3cret", 1);
   Removed m(create());
