@@ -31,7 +31,7 @@ constexpr int k_last_capability = 63;
 constexpr std::uint64_t k_copy_limit = std::uint64_t{256} << 20;
 // Room beside guest RAM for QEMU's translations of guest code (1 GiB under TCG), stacks and arenas, all of
 // which count with the addresses they reserve.
-constexpr std::uint64_t k_address_room = std::uint64_t{8} << 30;
+constexpr std::uint64_t k_address_room = std::uint64_t{16} << 30;
 constexpr rlim_t k_descriptors = 1024;
 constexpr rlim_t k_threads = 256;
 // One uid of all machines, where there is no user namespace that would count each machine's threads apart.
