@@ -3,6 +3,7 @@
 #include "holt/base/error.hpp"
 #include "holt/base/json.hpp"
 #include "holt/base/log.hpp"
+#include "holt/base/process.hpp"
 #include "machine/stream_connection.hpp"
 
 #include <chrono>
@@ -39,10 +40,12 @@ bool answers(const MachineFolder& folder) {
 
 MachineState state_of(const Observed& observed) {
   auto state = observed.status.state;
-  // A monitor that has just been started has not written anything yet.
   bool ended = state == MachineState::created || state == MachineState::stopped ||
                state == MachineState::failed || state == MachineState::suspended;
-  return observed.monitored && ended ? MachineState::starting : state;
+  if (!observed.monitored || !ended) return state;
+  // The monitor that wrote this is about to go; one that has just been started has not written anything yet.
+  const auto& writer = observed.status.monitor;
+  return writer && is_alive(*writer) ? state : MachineState::starting;
 }
 
 void add_status(MachineInfo& info, const MachineFolder& folder) {

@@ -62,7 +62,6 @@ MachineStatus starting_status(const Launch& launch) {
 MachineStatus ended_status(MachineStatus status, const monitor::Ending& ending) {
   status.state = ending.state;
   status.failure = ending.failure;
-  status.monitor.reset();
   status.vmm.reset();
   return status;
 }
