@@ -48,13 +48,14 @@ TEST(Messages, RequestsComeBackAsTheyWere) {
 
 TEST(Messages, EveryOperationIsKnownByItsName) {
   for (const Request& request :
-       {Request(IdentityRequest{}), Request(ExecRequest{}), Request(ReadFileRequest{}),
-        Request(WriteFileRequest{}), Request(StatRequest{}), Request(ExistsRequest{}), Request(ListRequest{}),
-        Request(MakeDirRequest{}), Request(RemoveRequest{}), Request(RealPathRequest{}),
-        Request(RenameRequest{}), Request(TreeOutRequest{}), Request(TreeInRequest{}), Request(SyncRequest{}),
-        Request(ShutdownRequest{}), Request(StatusRequest{}), Request(ClockRequest{}),
-        Request(StartCommandRequest{}), Request(CommandsRequest{}), Request(AttachCommandRequest{}),
-        Request(WaitCommandRequest{}), Request(SignalCommandRequest{}), Request(KillCommandRequest{})}) {
+       {Request(IdentityRequest{}),      Request(ExecRequest{}),          Request(ReadFileRequest{}),
+        Request(WriteFileRequest{}),     Request(StatRequest{}),          Request(ExistsRequest{}),
+        Request(ListRequest{}),          Request(MakeDirRequest{}),       Request(RemoveRequest{}),
+        Request(RealPathRequest{}),      Request(RenameRequest{}),        Request(TreeOutRequest{}),
+        Request(TreeInRequest{}),        Request(SyncRequest{}),          Request(ShutdownRequest{}),
+        Request(StatusRequest{}),        Request(ClockRequest{}),         Request(StartCommandRequest{}),
+        Request(CommandsRequest{}),      Request(AttachCommandRequest{}), Request(WaitCommandRequest{}),
+        Request(SignalCommandRequest{}), Request(KillCommandRequest{}),   Request(SetAttributesRequest{})}) {
     auto back = decode_request(encode_request(request));
     ASSERT_TRUE(back.has_value()) << operation_name(request);
     EXPECT_EQ(back->index(), request.index()) << operation_name(request);
