@@ -80,12 +80,11 @@ TEST(EventLoop, DescriptorPollsReadableAtTheDeadline) {
 TEST(EventLoop, KillWakesTheWatcherAndEndsTheStream) {
   FakeMachine fake([](GuestVoice&, const Frame&) {});
   auto stream = begin(fake);
-  std::thread killer([&] {
-    while (fake.seen().size() < 2) std::this_thread::yield();
+  std::jthread killer([&] {
+    eventually([&] { return !fake.seen().empty(); });
     stream.kill();
   });
   EXPECT_FALSE(next_of(stream));
-  killer.join();
   EXPECT_TRUE(eventually([&] {
     auto seen = fake.seen();
     return std::ranges::find(seen, FrameType::cancel) != seen.end();
