@@ -70,7 +70,7 @@ guest() { "$HOLT" exec files "$@" < /dev/null; }
   expect_err_has "skipped: fifo"
   guest sh -c 'mkdir -p /root/taken/x/y'
   mkdir taken && echo x > taken/x && echo z > taken/z
-  holt_ --json cp -r taken/. files:/root/taken
+  holt_ --json cp -r taken files:/root
   expect_json '.failed == 1'
   expect_code 1
   expect_err_has "not copied: x"
@@ -81,7 +81,7 @@ guest() { "$HOLT" exec files "$@" < /dev/null; }
 
 @test "CHAN-17 NamesOfAGuestReachNoTerminalAsTheyAre" {
   guest sh -c "mkdir -p /root/odd && cd /root/odd && mkfifo \"\$(printf 'x\\033]52;c;eA==\\007\\nholt: done')\""
-  holt_ cp -r files:/root/odd out
+  holt_ cp -r files:/root/odd odd-out
   expect_code 0
   refute_grep -P '[\x1b\x07]' "$BATS_TEST_TMPDIR/err"
   refute_grep -x 'holt: done' "$BATS_TEST_TMPDIR/err"

@@ -23,8 +23,9 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t k_piece = std::size_t{256} << 10;
 
-/// The last name of a path, "" for one that has none ("/", "..").
+/// The last name of a path, "" for one that has none ("/", "..") or means a folder's content ("x/.").
 std::string last_name(const std::string& path) {
+  if (path == "." || path.ends_with("/.")) return "";
   auto name = fs::path(path).lexically_normal();
   if (!name.has_filename()) name = name.parent_path();
   auto text = name.filename().string();
