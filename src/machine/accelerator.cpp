@@ -66,9 +66,8 @@ std::optional<AcceleratorVerdict> remembered(const VerdictFile& file) {
   return AcceleratorVerdict{word == "kvm" ? Accelerator::kvm : Accelerator::tcg, rest.substr(end + 1)};
 }
 
-/// Reads until the sign of the stub kernel has come.
-bool sign_arrives(int console, Deadline deadline) {
-  std::string seen;
+/// Reads until the sign of the stub kernel has come; `seen` is what QEMU said, for when it does not.
+bool sign_arrives(int console, Deadline deadline, std::string& seen) {
   while (seen.find(k_stub_sign) == std::string::npos && seen.size() < 64 * 1024) {
     pollfd ready{console, POLLIN, 0};
     int n = ::poll(&ready, 1, deadline.poll_timeout());
@@ -97,11 +96,14 @@ AcceleratorVerdict boot_stub(const HostConfig& host, const VmmProgram& vmm) {
                              .kernel = kernel,
                              .initramfs = initramfs,
                              .jail = host.jail});
-  if (sign_arrives(process.console().get(), Deadline::after(k_probe_deadline))) {
+  std::string seen;
+  if (sign_arrives(process.console().get(), Deadline::after(k_probe_deadline), seen)) {
     return {Accelerator::kvm, "A guest booted under KVM"};
   }
-  return {Accelerator::tcg, fmt::format("{} opens, but no guest booted under KVM within {} s", k_kvm,
-                                        std::chrono::seconds(k_probe_deadline).count())};
+  auto first_line = printable(seen.substr(0, seen.find('\n')), 300);
+  return {Accelerator::tcg, fmt::format("{} opens, but no guest booted under KVM within {} s{}{}", k_kvm,
+                                        std::chrono::seconds(k_probe_deadline).count(),
+                                        first_line.empty() ? "" : "; QEMU says: ", first_line)};
 }
 
 std::optional<Availability> platform_obstacle() {

@@ -72,22 +72,6 @@ std::filesystem::path on_path(const std::string& name) {
   return {};
 }
 
-std::filesystem::path vmm_path(const HostConfig& host, Accelerator accelerator) {
-  if (!host.qemu.empty()) {
-    if (::access(host.qemu.c_str(), X_OK) == 0) return host.qemu;
-  } else {
-    if (accelerator == Accelerator::kvm) {
-      if (auto small = on_path("qemu-system-x86_64-microvm"); !small.empty()) return small;
-    }
-    if (auto path = on_path("qemu-system-x86_64"); !path.empty()) return path;
-  }
-  throw Error(
-      ErrorCode::hypervisor_unavailable,
-      host.qemu.empty() ? "qemu-system-x86_64 is not on the PATH"
-                        : fmt::format("{} cannot be executed", host.qemu.string()),
-      {.subject = host.qemu.string(), .hint = "Install the package qemu-system-x86, or set HOLT_QEMU."});
-}
-
 std::string ask(const std::filesystem::path& qemu, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), qemu.string());
   auto result =
@@ -98,6 +82,36 @@ std::string ask(const std::filesystem::path& qemu, std::vector<std::string> argu
                 {.subject = qemu.string()});
   }
   return result.out;
+}
+
+/// Debian's small variant is built without QEMU's system call filter, and ends when it is asked for it.
+bool has_sandbox(const HostConfig& host, const std::filesystem::path& qemu) {
+  auto answer = cached_fact(host.directories.cache, "sandbox", qemu, [&] {
+    try {
+      ask(qemu, {"-sandbox", "on", "--version"});
+      return std::string("yes");
+    } catch (const Error&) {
+      return std::string("no");
+    }
+  });
+  return answer == "yes";
+}
+
+std::filesystem::path vmm_path(const HostConfig& host, Accelerator accelerator) {
+  if (!host.qemu.empty()) {
+    if (::access(host.qemu.c_str(), X_OK) == 0) return host.qemu;
+  } else {
+    if (accelerator == Accelerator::kvm) {
+      auto small = on_path("qemu-system-x86_64-microvm");
+      if (!small.empty() && has_sandbox(host, small)) return small;
+    }
+    if (auto path = on_path("qemu-system-x86_64"); !path.empty()) return path;
+  }
+  throw Error(
+      ErrorCode::hypervisor_unavailable,
+      host.qemu.empty() ? "qemu-system-x86_64 is not on the PATH"
+                        : fmt::format("{} cannot be executed", host.qemu.string()),
+      {.subject = host.qemu.string(), .hint = "Install the package qemu-system-x86, or set HOLT_QEMU."});
 }
 
 std::filesystem::path required(const std::filesystem::path& path, const char* what) {

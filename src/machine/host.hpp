@@ -26,7 +26,8 @@ struct BootFiles {
 };
 
 /// Finds QEMU and asks it, once as long as it stays the same file. Throws Error HYPERVISOR_UNAVAILABLE. Under
-/// KVM the smaller qemu-system-x86_64-microvm is taken where it is installed and none was chosen.
+/// KVM the smaller qemu-system-x86_64-microvm is taken where it is installed with a system call filter
+/// (-sandbox) and none was chosen.
 VmmProgram find_vmm(const HostConfig& host, Accelerator accelerator);
 /// Throws Error RUNTIME_NOT_INSTALLED when kernel or initramfs is missing.
 BootFiles find_boot_files(const HostConfig& host);

@@ -4,6 +4,7 @@
 #include "holt/base/error.hpp"
 #include "holt/base/files.hpp"
 #include "machine/console.hpp"
+#include "machine/host.hpp"
 #include "machine/jail_stage.hpp"
 #include "machine/landlock.hpp"
 #include "machine/vmm.hpp"
@@ -331,6 +332,21 @@ TEST_F(Jail, AProgramThatIsNotThereIsNotFound) {
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::hypervisor_unavailable);
   }
+}
+
+TEST(FindVmm, UnderKvmItIsNoQemuWithoutASystemCallFilter) {
+  TempDir cache;
+  HostConfig host;
+  host.directories.cache = cache.path();
+  VmmProgram vmm;
+  try {
+    vmm = find_vmm(host, Accelerator::kvm);
+  } catch (const Error& e) {
+    GTEST_SKIP() << e.what();
+  }
+  auto asked = run_process({.argv = {vmm.path.string(), "-sandbox", "on", "--version"}},
+                           {.deadline = Deadline::after(20s)});
+  EXPECT_EQ(asked.status.exit_code, 0) << asked.err;
 }
 
 TEST(JailPlan, NamesTheFilesOfItsCommandAndNoFolderOfAUsers) {
