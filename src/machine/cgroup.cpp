@@ -110,9 +110,9 @@ std::string new_name() {
 
 bool maker_is_alive(std::string_view name) {
   ProcessIdentity maker;
-  name.remove_prefix(k_prefix.size());
-  const char* end = name.data() + name.size();
-  auto pid = std::from_chars(name.data(), end, maker.pid);
+  std::string rest(name.substr(k_prefix.size()));
+  const char* end = rest.data() + rest.size();
+  auto pid = std::from_chars(rest.data(), end, maker.pid);
   if (pid.ec != std::errc() || pid.ptr == end) return true;
   auto ticks = std::from_chars(pid.ptr + 1, end, maker.start_ticks);
   return ticks.ec != std::errc() || is_alive(maker);

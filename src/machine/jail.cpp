@@ -188,7 +188,7 @@ JailPlan jail_plan(const QemuCommand& command) {
   return plan;
 }
 
-Jailed start_in_jail(ProcessSpec spec, const JailPlan& plan, JailChoice choice) {
+Jailed start_in_jail(const ProcessSpec& spec, const JailPlan& plan, JailChoice choice) {
   if (choice == JailChoice::off) {
     if (::geteuid() == 0) take_back(plan);
     return {.process = Process::start(spec), .report = switched_off()};

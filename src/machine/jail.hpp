@@ -46,6 +46,6 @@ struct Jailed {
 
 /// Starts a process in the strongest jail that this host allows, trying weaker ones in turn. Throws Error as
 /// Process::start(), and NOT_SUPPORTED when JailChoice::required and a part is missing.
-Jailed start_in_jail(ProcessSpec spec, const JailPlan& plan, JailChoice choice);
+Jailed start_in_jail(const ProcessSpec& spec, const JailPlan& plan, JailChoice choice);
 
 }  // namespace holt::machine

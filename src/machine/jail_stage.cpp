@@ -160,7 +160,7 @@ JailStage::JailStage(const JailPlan& plan, Confinement confinement, int cgroup_f
     ssize_t n = ::readlink(name, target, sizeof target);
     if (n > 0 && n < static_cast<ssize_t>(sizeof target)) {
       links_.emplace_back(std::string(target, static_cast<std::size_t>(n)), name + 1);
-    } else if (errno == EINVAL) {
+    } else if (n < 0 && errno == EINVAL) {
       add_entry({name, JailedFile::Kind::tree});
     }
   }
