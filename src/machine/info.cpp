@@ -57,6 +57,7 @@ void add_status(MachineInfo& info, const MachineFolder& folder) {
   info.accelerator = status.accelerator;
   info.boot_kind = status.boot_kind;
   info.boot_time = status.boot_time;
+  info.jail = status.jail;
   bool lives = observed.monitored || info.state == MachineState::suspended;
   if (lives && status.cpus > 0 &&
       (status.cpus != info.resources.cpus || status.memory_mb != info.resources.memory_mb)) {
@@ -224,6 +225,7 @@ std::string machine_json(const MachineInfo& info) {
             {"suspendedBytes", info.suspended_bytes},
             {"bootKind", info.boot_kind ? Json(to_string(*info.boot_kind)) : Json()},
             {"bootMs", milliseconds_or_null(info.boot_time)},
+            {"jail", Json(info.jail)},
             {"responsive", info.responsive}};
   return dump_json(json);
 }

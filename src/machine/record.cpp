@@ -213,6 +213,7 @@ std::string encode_status(const MachineStatus& status) {
             {"accelerator", status.accelerator ? Json(to_string(*status.accelerator)) : Json()},
             {"bootKind", status.boot_kind ? Json(to_string(*status.boot_kind)) : Json()},
             {"bootMs", status.boot_time ? Json(milliseconds(*status.boot_time)) : Json()},
+            {"jail", Json(status.jail)},
             {"cpus", status.cpus},
             {"memoryMb", status.memory_mb}};
   return dump_json(json);
@@ -240,6 +241,7 @@ MachineStatus decode_status(std::string_view text) {
                                             : BootKind::restore;
     }
     if (auto ms = members.optional_number("bootMs")) status.boot_time = std::chrono::milliseconds(*ms);
+    status.jail = members.map("jail");
     status.cpus = static_cast<unsigned>(members.optional_number("cpus").value_or(0));
     status.memory_mb = static_cast<unsigned>(members.optional_number("memoryMb").value_or(0));
     if (members.has("failure")) {

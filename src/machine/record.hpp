@@ -57,6 +57,7 @@ struct MachineStatus {
   std::optional<Accelerator> accelerator = std::nullopt;
   std::optional<BootKind> boot_kind = std::nullopt;
   std::optional<Duration> boot_time = std::nullopt;
+  std::map<std::string, std::string> jail = {};  ///< part to state
   unsigned cpus = 0;       ///< of this life; 0: unknown
   unsigned memory_mb = 0;  ///<
 };

@@ -99,6 +99,9 @@ monitor::Ending live(const Launch& launch, const MachineRecord& record, const Ma
     status.started_at = wall_now();
     status.boot_kind = started->boot_kind;
     status.boot_time = started->boot_time;
+    for (const auto& part : started->vmm.jail()) {
+      status.jail[std::string(to_string(part.part))] = to_string(part.state);
+    }
     listener = monitor::listen_in(folder);
     folder.write_status(status);
     EventLog(folder.event_log())

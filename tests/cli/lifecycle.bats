@@ -48,7 +48,7 @@ teardown() {
   "$HOLT" create keys --label team=red -e SECRET=hidden > /dev/null
   holt_ inspect keys
   expect_json '.[0] | has("name") and has("id") and has("state") and has("reason") and has("image") and has("createdAt")
-    and has("startedAt") and has("pid") and has("accelerator") and has("isolation") and has("resources") and has("network")
+    and has("startedAt") and has("pid") and has("accelerator") and has("isolation") and has("jail") and has("resources") and has("network")
     and has("ports") and has("mounts") and has("env") and has("workdir") and has("user") and has("labels") and has("persistent")
     and has("diskBytes") and has("memoryBytes")'
   expect_json '.[0].env == ["SECRET"] and .[0].labels.team == "red" and .[0].resources == {"cpus":2,"memoryMb":1024,"diskGb":20}'

@@ -96,6 +96,8 @@ struct MachineInfo {
   std::uint64_t suspended_bytes = 0;                       ///< blocks of the memory of a suspended one
   std::uint64_t disk_bytes = 0;                            ///< blocks of the overlay on the host
   std::uint64_t memory_bytes = 0;                          ///< resident memory of the VMM
+  /// Parts of the jail around QEMU (holt/machine/jail.hpp) and their states, of the present or last life.
+  std::map<std::string, std::string> jail = {};
   bool responsive = true;                                  ///< false: its monitor did not answer in time
 };
 
