@@ -3,7 +3,9 @@
  * standard error what came of it, one "NAME RESULT" a line; the result of a try is 0 or the number of the
  * error.
  *
- * It is started as QEMU is. The file of "-kernel" tells it the paths to try, one "NAME PATH" a line.
+ * It is started as QEMU is. The file of "-kernel" tells it the paths to try, one "NAME PATH" a line. A name
+ * that begins with "host-" is only read: where a jail does not hold, the file must outlive the try. After the
+ * line "harmless yes" it does nothing but read.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -36,12 +38,15 @@ static void tried(const char* name, long result) {
   say(name, result < 0 ? errno : 0);
 }
 
+static int harmless = 0;
+
 static void try_path(const char* name, const char* path) {
   char label[128];
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   snprintf(label, sizeof label, "read:%s", name);
   tried(label, fd);
   if (fd >= 0) close(fd);
+  if (harmless || strncmp(name, "host-", 5) == 0) return;
   fd = open(path, O_WRONLY | O_CLOEXEC);
   snprintf(label, sizeof label, "write:%s", name);
   tried(label, fd);
@@ -60,7 +65,13 @@ static void try_paths(const char* list) {
   char name[64];
   char path[4096];
   tried("list", file == NULL ? -1 : 0);
-  while (file != NULL && fscanf(file, "%63s %4095s", name, path) == 2) try_path(name, path);
+  while (file != NULL && fscanf(file, "%63s %4095s", name, path) == 2) {
+    if (strcmp(name, "harmless") == 0) {
+      harmless = 1;
+    } else {
+      try_path(name, path);
+    }
+  }
   if (file != NULL) fclose(file);
 }
 
@@ -133,7 +144,9 @@ static void count_surroundings(void) {
   for (struct dirent* each = NULL; root != NULL && (each = readdir(root)) != NULL;) {
     if (each->d_name[0] != '.') dprintf(2, "root %s\n", each->d_name);
   }
-  tried("make", open("/new", O_WRONLY | O_CREAT, 0600));
+  int made = open("/new", O_WRONLY | O_CREAT | O_EXCL, 0600);
+  tried("make", made);
+  if (made >= 0) unlink("/new");
   char name[64] = "";
   gethostname(name, sizeof name - 1);
   dprintf(2, "hostname %s\n", name);
@@ -178,11 +191,13 @@ int main(int argc, char** argv) {
       foreign = atoi(argv[i + 1] + 5);
   }
   try_paths(list);
-  try_sockets();
-  try_processes(foreign);
-  try_privileges();
-  count_surroundings();
-  try_limits();
+  if (!harmless) {
+    try_sockets();
+    try_processes(foreign);
+    try_privileges();
+    count_surroundings();
+    try_limits();
+  }
   dprintf(2, "done 0\n");
   return 0;
 }
