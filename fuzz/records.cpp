@@ -33,8 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         decode_report(text);
         break;
       default:
-        if (auto event = decode_event(text))
-          fuzz::require(!event->kind.empty());
+        if (auto event = decode_event(text)) fuzz::require(!event->kind.empty());
         break;
     }
   } catch (const Error& error) {

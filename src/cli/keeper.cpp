@@ -82,8 +82,9 @@ Outcome start_keeper(Session& session) {
     keeper.detach();
     return ToolExit{};
   }
-  return ToolExit{
-      keeper.wait(Deadline::never()).value_or(ExitStatus{.exit_code = k_exit_engine, .signal = std::nullopt}).shell_code()};
+  return ToolExit{keeper.wait(Deadline::never())
+                      .value_or(ExitStatus{.exit_code = k_exit_engine, .signal = std::nullopt})
+                      .shell_code()};
 }
 
 void keep_until_end(Session& session, const Machine& machine, const holt::CommandInfo& command) {

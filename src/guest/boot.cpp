@@ -123,8 +123,8 @@ std::string set_up_cgroups() {
   ::mkdir(commands.c_str(), 0755);
   auto limit = std::min(read_number("/proc/sys/kernel/pid_max"), read_number("/proc/sys/kernel/threads-max"));
   write_kernel_file(commands + "/pids.max", std::to_string(limit - k_reserved_pids));
-  // So that each command's group tells whether the kernel killed in it for want of memory, and can have limits
-  // of its own.
+  // So that each command's group tells whether the kernel killed in it for want of memory, and can have
+  // limits of its own.
   for (const char* controller : {"+memory", "+pids"}) {
     write_kernel_file(commands + "/cgroup.subtree_control", controller);
   }

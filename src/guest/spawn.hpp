@@ -35,8 +35,8 @@ struct SpawnFailure {
 };
 
 /// Pid of the new process, or what failed. When it returns the program runs. The child has default signals,
-/// umask 022, oom_score_adj 0, a session of its own, the usual limit of open files, no CAP_SYS_PTRACE, and no other
-/// descriptor.
+/// umask 022, oom_score_adj 0, a session of its own, the usual limit of open files, no CAP_SYS_PTRACE, and no
+/// other descriptor.
 std::expected<pid_t, SpawnFailure> spawn(const SpawnPlan& plan);
 
 }  // namespace holt::guest

@@ -13,8 +13,8 @@
 #include "machine/tree_walk.hpp"
 
 #include <chrono>
-#include <unistd.h>
 #include <mutex>
+#include <unistd.h>
 
 #include <fmt/format.h>
 

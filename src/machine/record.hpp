@@ -58,8 +58,8 @@ struct MachineStatus {
   std::optional<BootKind> boot_kind = std::nullopt;
   std::optional<Duration> boot_time = std::nullopt;
   std::map<std::string, std::string> jail = {};  ///< part to state
-  unsigned cpus = 0;       ///< of this life; 0: unknown
-  unsigned memory_mb = 0;  ///<
+  unsigned cpus = 0;                             ///< of this life; 0: unknown
+  unsigned memory_mb = 0;                        ///<
 };
 std::string encode_status(const MachineStatus& status);
 /// Anything unreadable is a machine that failed with INTERNAL.

@@ -98,7 +98,7 @@ struct MachineInfo {
   std::uint64_t memory_bytes = 0;                          ///< resident memory of the VMM
   /// Parts of the jail around QEMU (holt/machine/jail.hpp) and their states, of the present or last life.
   std::map<std::string, std::string> jail = {};
-  bool responsive = true;                                  ///< false: its monitor did not answer in time
+  bool responsive = true;  ///< false: its monitor did not answer in time
 };
 
 /// What a persistent machine does when the program that started it ends, however it ends.
