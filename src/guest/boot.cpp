@@ -125,7 +125,9 @@ std::string set_up_cgroups() {
   write_kernel_file(commands + "/pids.max", std::to_string(limit - k_reserved_pids));
   // So that each command's group tells whether the kernel killed in it for want of memory, and can have
   // limits of its own.
-  for (const char* controller : {"+memory", "+pids"}) {
+  // With "cpu" a command that forks without end takes time from its own processes, and from others an equal
+  // share.
+  for (const char* controller : {"+memory", "+pids", "+cpu"}) {
     write_kernel_file(commands + "/cgroup.subtree_control", controller);
   }
   return commands;
