@@ -171,7 +171,7 @@ class Jail : public ::testing::Test {
   JailReport report_;
 };
 
-TEST_F(Jail, AProgramInQemusPlaceSeesNothingOfTheHost) {
+TEST_F(Jail, CHAN_23_AProgramInQemusPlaceSeesNothingOfTheHost) {
   probe();
   if (part(JailPart::files).state != JailState::on) GTEST_SKIP() << part(JailPart::files).detail;
   expect_nothing_of_the_host();
@@ -185,7 +185,7 @@ TEST_F(Jail, ItChangesItsOwnDiskAndNeitherTemplateNorImage) {
   expect_only_its_own_files_change();
 }
 
-TEST_F(Jail, ItOpensNoSocket) {
+TEST_F(Jail, CHAN_23_ItOpensNoSocket) {
   probe();
   expect_no_socket();
 }
@@ -199,7 +199,7 @@ TEST_F(Jail, ItSeesNoOtherProcess) {
   expect_refused({"proc", "see", "signal", "signal:group", "signal:thread", "trace", "pidfd"});
 }
 
-TEST_F(Jail, ItHasNoPrivilegesAndIsNeverRoot) {
+TEST_F(Jail, CHAN_23_ItHasNoPrivilegesAndIsNeverRoot) {
   probe();
   expect_no_privileges();
   if (part(JailPart::user).state != JailState::on) GTEST_SKIP() << part(JailPart::user).detail;
