@@ -277,14 +277,25 @@ def remove_if_there(machine: holt.Machine) -> None:
             raise
 
 
+def remove_by_name(name: str) -> None:
+    """The same; another process may have been faster."""
+    try:
+        with engine_errors():
+            machine = engine().Machine.open(name)
+    except SmolError as error:
+        if error.code != "NOT_FOUND":
+            raise
+    else:
+        remove_if_there(machine)
+
+
 def sweep(infos: list[holt.MachineInfo]) -> list[holt.MachineInfo]:
     """Removes machines that nobody can want any more; gives the others."""
     kept = []
     for info in infos:
         note = Note.of(dict(info.labels)) if LABEL in info.labels else Note()
         if note.is_expired() or (note.is_abandoned() and info.state in _IDLE):
-            with engine_errors():
-                remove_if_there(engine().Machine.open(info.name))
+            remove_by_name(info.name)
         else:
             kept.append(info)
     return kept
