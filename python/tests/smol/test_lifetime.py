@@ -285,6 +285,13 @@ def test_MachinesThatNobodyCanWantAreSweptByTheList(engine):
     assert [machine.name for machine in smol.Machine.list()] == ["alive", "dead-but-running"]
 
 
+def test_AMachineThatAnotherProcessSweptFirstIsQuietlyLeftOut(engine):
+    engine.add("old", labels={LABEL: Note(expires_at=time.time() - 1).encode()})
+    infos = engine.Machine.list()
+    del engine.machines["old"]
+    assert _local.sweep(infos) == []
+
+
 def test_AMachineIsDeletedWhenItsTimeIsUp(engine):
     gone = threading.Event()
     _lifetime.expire(time.time() + 0.02, gone.set)
