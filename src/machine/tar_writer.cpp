@@ -42,13 +42,19 @@ TarWriter::TarWriter(const TarOutput& output, std::string root_name)
 }
 
 TarWriter::~TarWriter() {
-  // Neither flushes nor calls the output: an unfinished tar stays unfinished.
-  archive_write_fail(handle_);
+  if (!finished_) {
+    // An unfinished tar stays unfinished: the last entry is not padded, and what is left goes nowhere.
+    // Without the close libarchive would not free its buffer.
+    archive_write_fail(handle_);
+    dropping_ = true;
+    archive_write_close(handle_);
+  }
   archive_write_free(handle_);
 }
 
 long TarWriter::write_some(archive* handle, void* self, const void* bytes, std::size_t size) {
   auto* writer = static_cast<TarWriter*>(self);
+  if (writer->dropping_) return static_cast<long>(size);
   try {
     writer->output_({static_cast<const char*>(bytes), size});
     return static_cast<long>(size);
@@ -127,6 +133,7 @@ void TarWriter::end_file() {
 
 void TarWriter::finish() {
   check(archive_write_close(handle_));
+  finished_ = true;
 }
 
 }  // namespace holt::machine

@@ -39,6 +39,8 @@ class TarWriter final : public TreeSink {
   const TarOutput& output_;
   std::string root_name_;
   std::exception_ptr failure_;
+  bool finished_ = false;
+  bool dropping_ = false;  ///< nobody wants the rest
   archive* handle_;
 };
 
