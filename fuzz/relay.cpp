@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <sys/socket.h>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/io_context.hpp>
@@ -22,6 +23,8 @@ using namespace holt::protocol;
 namespace {
 
 constexpr std::size_t k_clients = 3;
+// docs/protocol.md, "Frames".
+constexpr std::size_t k_type_at = 8;
 // Two windows of credit, the backlog at which clients are paused, and a request.
 constexpr std::size_t k_most_waiting = std::size_t{16} << 20;
 
@@ -30,9 +33,12 @@ struct Peer {
   Fd socket;
   FrameWriter writer;
 
+  /// Also what no writer writes: a type with more payload than it may have.
   void say(FrameHeader header, std::string_view payload) {
+    auto type = std::exchange(header.type, FrameType::input);
     std::string wire;
     writer.append(wire, header, payload);
+    wire[k_type_at] = static_cast<char>(type);
     raw(wire);
   }
   void raw(std::string_view bytes) {
