@@ -38,6 +38,7 @@ std::string find_program(const std::string& name) {
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> out;
+  out.reserve(texts.size() + 1);
   for (const auto& text : texts) out.push_back(const_cast<char*>(text.c_str()));
   out.push_back(nullptr);
   return out;
@@ -157,7 +158,8 @@ Process Process::start(const ProcessSpec& spec) {
   if (spec.argv.empty()) throw InvalidArgument("A process needs a program: argv is empty");
   std::string program = spec.program.empty() ? find_program(spec.argv[0]) : spec.program;
   std::vector<std::string> env_texts;
-  for (const auto& [name, value] : spec.env) env_texts.push_back(name + "=" + value);
+  env_texts.reserve(spec.env.size());
+  for (const auto& [name, value] : spec.env) env_texts.push_back(fmt::format("{}={}", name, value));
   auto argv = pointers(spec.argv);
   auto env = pointers(env_texts);
 

@@ -26,7 +26,7 @@ Json optional_json(const std::optional<int>& number) {
 }
 
 std::string shown_state(const holt::CommandInfo& command) {
-  if (command.running) return "running";
+  if (command.running || !command.result) return "running";
   const auto& result = *command.result;
   if (result.timed_out) return "timed out";
   if (result.signal) return fmt::format("signal {}", *result.signal);
