@@ -68,6 +68,18 @@ own_home() {
   fi
 }
 
+# In setup: the machine "$machine" of a file's own home, which all its tests share; setup_file names it.
+own_machine() {
+  own_home
+  export HOLT_QUIET=1
+  if ! "$HOLT" ls -q | grep -qx "$machine"; then "$HOLT" run -d --name "$machine" > /dev/null; fi
+}
+# In teardown_file.
+remove_own_machine() {
+  export HOLT_HOME=$BATS_FILE_TMPDIR/home
+  if [ -e "$HOLT_HOME" ]; then "$HOLT" rm -f "$machine" > /dev/null; fi
+}
+
 # Waits until a command succeeds, ten seconds at most.
 eventually() {
   local deadline=$((SECONDS + 10))

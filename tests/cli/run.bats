@@ -3,15 +3,8 @@
 load helpers
 
 setup_file() { export machine=t-exec-$$; }
-setup() {
-  own_home
-  export HOLT_QUIET=1
-  if ! "$HOLT" ls -q | grep -qx "$machine"; then "$HOLT" run -d --name "$machine" > /dev/null; fi
-}
-teardown_file() {
-  export HOLT_HOME=$BATS_FILE_TMPDIR/home
-  if [ -e "$HOLT_HOME" ]; then "${HOLT_BIN:-$BATS_TEST_DIRNAME/../../build/holt}" rm -f "$machine" > /dev/null; fi
-}
+setup() { own_machine; }
+teardown_file() { remove_own_machine; }
 
 @test "RunPrintsWhatTheCommandPrintsAndNothingElse" {
   holt_ run -- python3 -c 'print(2**10)'
