@@ -6,11 +6,14 @@
 //   image.config.env;    // {"PATH=/usr/local/sbin:...", "LANG=C.UTF-8"}
 //
 // Layout below Directories::data/images:
-//   entries/HEX/root.ext4, image.json    one folder for each image digest, renamed into place when it is
-//   entries/HEX/root-SIZE.ext4           the same in a smaller file system, SIZE in MiB
-//   whole references/NAME.json                 one small file for each reference locks/HEX.lock held while an
-//   entry is pinned, built or removed staging/                             what is being built; left-overs of
-//   dead builders are cleared by the next one
+//
+//   entries/HEX/root.ext4, image.json   one folder for each image digest, renamed into place when it is whole
+//   entries/HEX/root-SIZE.ext4          the same in a smaller file system, SIZE in MiB
+//   references/NAME.json                one small file for each reference
+//   blobs/sha256/HEX                    manifests, configurations and compressed layers, as they were fetched
+//   blobs/partial/HEX                   the beginning of one that is being fetched or was cut off
+//   locks/HEX.lock                      held while an entry is pinned, built or removed, or a blob is fetched
+//   staging/                            what is being built; left-overs of dead builders are cleared by the next
 //
 // May depend on base/ only.
 #pragma once
@@ -25,6 +28,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,11 +42,15 @@ inline constexpr std::uint64_t k_default_disk_bytes = std::uint64_t{20} << 30;
 
 /// What an image says about the processes in it. Field names as in the OCI image configuration.
 struct ImageConfig {
-  std::vector<std::string> env = {};         ///< "NAME=VALUE"
-  std::string working_dir = {};              ///< empty: "/"
-  std::string user = {};                     ///< NAME or UID[:GROUP]; empty: root
-  std::vector<std::string> entrypoint = {};  ///< in front of the command
-  std::vector<std::string> cmd = {};         ///< command when none is given
+  std::vector<std::string> env = {};            ///< "NAME=VALUE"
+  std::string working_dir = {};                 ///< empty: "/"
+  std::string user = {};                        ///< NAME or UID[:GROUP]; empty: root
+  std::vector<std::string> entrypoint = {};     ///< in front of the command
+  std::vector<std::string> cmd = {};            ///< command when none is given
+  std::string stop_signal = {};                 ///< "SIGTERM", "RTMIN+3" or a number; empty: SIGTERM
+  std::vector<std::string> exposed_ports = {};  ///< "80/tcp"; shown only
+  std::vector<std::string> volumes = {};        ///< paths; shown only
+  std::map<std::string, std::string> labels = {};
 };
 
 /// One image of the store. A value; the paths stay good as long as the image is in the store.
@@ -54,6 +62,8 @@ struct Image {
   std::uint64_t size = 0;        ///< bytes of `ext4` that are on disk
   std::string created;           ///< when it was built here, RFC 3339
   std::string platform;          ///< "linux/amd64"
+  std::string manifest_digest;   ///< of the manifest it was pulled by; empty for an import without one
+  std::vector<std::string> layers;  ///< digests of its blobs, lowest first; empty when they were not kept
   ImageConfig config;
 };
 
