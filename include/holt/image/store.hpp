@@ -13,7 +13,7 @@
 //   blobs/sha256/HEX                    manifests, configurations and compressed layers, as they were fetched
 //   blobs/partial/HEX                   the beginning of one that is being fetched or was cut off
 //   locks/HEX.lock                      held while an entry is pinned, built or removed, or a blob is fetched
-//   staging/                            what is being built; left-overs of dead builders are cleared by the next
+//   staging/                            what is being built; the next builder clears left-overs of dead ones
 //
 // May depend on base/ only.
 #pragma once
