@@ -1,7 +1,8 @@
 #include "holt/image/reference.hpp"
 
 #include <algorithm>
-#include <cctype>
+#include <charconv>
+#include <system_error>
 
 namespace holt::image {
 namespace {
@@ -9,6 +10,11 @@ namespace {
 constexpr std::size_t k_reference_bytes = 1024;
 constexpr std::size_t k_name_limit = 255;
 constexpr std::size_t k_tag_limit = 128;
+constexpr std::size_t k_label_limit = 63;
+/// What old clients wrote for the default registry.
+constexpr std::string_view k_default_registry_alias = "index.docker.io";
+/// Its folder of images without another one.
+constexpr std::string_view k_official = "library/";
 constexpr std::string_view k_digest_prefix = "sha256:";
 constexpr std::size_t k_digest_digits = 64;
 
@@ -38,30 +44,64 @@ bool is_path_component(std::string_view text) {
   return true;
 }
 
-/// A host with an optional port: the first component, when it has a dot or a port or is "localhost".
+bool is_port(std::string_view text) {
+  unsigned port = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() && port >= 1 && port <= 65535;
+}
+
+/// Labels of letters, digits and inner '-', joined by dots.
+bool is_host_name(std::string_view host) {
+  while (true) {
+    std::size_t dot = host.find('.');
+    std::string_view label = host.substr(0, dot);
+    if (label.empty() || label.size() > k_label_limit || label.front() == '-' || label.back() == '-')
+      return false;
+    if (!std::ranges::all_of(label, [](char c) { return is_alphanumeric(c) || c == '-'; })) return false;
+    if (dot == std::string_view::npos) return true;
+    host.remove_prefix(dot + 1);
+  }
+}
+
 bool is_host(std::string_view text) {
   std::size_t colon = text.find(':');
   std::string_view host = text.substr(0, colon);
-  if (host.empty() ||
-      !std::ranges::all_of(host, [](char c) { return is_alphanumeric(c) || c == '.' || c == '-'; })) {
-    return false;
-  }
-  if (host.front() == '.' || host.front() == '-' || host.find("..") != std::string_view::npos) return false;
+  if (!is_host_name(host)) return false;
   if (colon == std::string_view::npos) return host == "localhost" || host.find('.') != std::string_view::npos;
-  std::string_view port = text.substr(colon + 1);
-  return !port.empty() && port.size() <= 5 &&
-         std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; });
+  return is_port(text.substr(colon + 1));
+}
+
+/// The host that a name begins with; empty when it has none.
+std::string_view host_of(std::string_view name) {
+  std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos || !is_host(name.substr(0, slash))) return {};
+  return name.substr(0, slash);
 }
 
 bool is_name(std::string_view name) {
-  std::size_t slash = name.find('/');
-  if (slash != std::string_view::npos && is_host(name.substr(0, slash))) name.remove_prefix(slash + 1);
+  if (std::string_view host = host_of(name); !host.empty()) name.remove_prefix(host.size() + 1);
   while (true) {
-    slash = name.find('/');
+    std::size_t slash = name.find('/');
     if (!is_path_component(name.substr(0, slash))) return false;
     if (slash == std::string_view::npos) return true;
     name.remove_prefix(slash + 1);
   }
+}
+
+/// Leaves out the default registry and its folder of official images where the rest means the same.
+std::string_view familiar(std::string_view name) {
+  std::string_view host = host_of(name);
+  if (host == k_default_registry || host == k_default_registry_alias) {
+    std::string_view path = name.substr(host.size() + 1);
+    if (!host_of(path).empty()) return name;
+    name = path;
+  } else if (!host.empty()) {
+    return name;
+  }
+  if (name.starts_with(k_official) && name.find('/', k_official.size()) == std::string_view::npos) {
+    name.remove_prefix(k_official.size());
+  }
+  return name;
 }
 
 bool is_tag(std::string_view tag) {
@@ -86,6 +126,16 @@ std::string Reference::canonical() const {
   return text;
 }
 
+std::string Reference::registry() const {
+  std::string_view host = host_of(name);
+  return std::string(host.empty() || host == k_default_registry_alias ? k_default_registry : host);
+}
+
+std::string Reference::repository() const {
+  if (std::string_view host = host_of(name); !host.empty()) return name.substr(host.size() + 1);
+  return name.find('/') == std::string::npos ? std::string(k_official) + name : name;
+}
+
 std::expected<Reference, std::string> parse_reference(std::string_view text) {
   if (text.empty()) return std::unexpected("it is empty");
   if (text.size() > k_reference_bytes) return std::unexpected("it is longer than 1,024 bytes");
@@ -108,7 +158,7 @@ std::expected<Reference, std::string> parse_reference(std::string_view text) {
   if (!is_name(text)) {
     return std::unexpected("a name has lower-case letters and digits, joined by '.', '_', '-' and '/'");
   }
-  reference.name = text;
+  reference.name = familiar(text);
   if (reference.tag.empty() && reference.digest.empty()) reference.tag = "latest";
   return reference;
 }

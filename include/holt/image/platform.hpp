@@ -25,7 +25,8 @@ struct Platform {
   bool operator==(const Platform&) const = default;
 };
 
-/// Reads OS/ARCHITECTURE[/VARIANT]; the error says what is wrong in half a sentence.
+/// Reads OS/ARCHITECTURE[/VARIANT]; the kernel's words x86_64 and aarch64 become amd64 and arm64. The error
+/// says what is wrong in half a sentence.
 std::expected<Platform, std::string> parse_platform(std::string_view text);
 
 }  // namespace holt::image
