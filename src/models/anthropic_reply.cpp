@@ -1,5 +1,6 @@
 #include "models/anthropic_reply.hpp"
 
+#include "holt/base/retry_after.hpp"
 #include "holt/models/errors.hpp"
 #include "models/model_ids.hpp"
 

@@ -1,23 +1,15 @@
 #include "models/http_retry.hpp"
 
+#include "holt/base/retry_after.hpp"
+
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <random>
-
-#include <curl/curl.h>
 
 namespace holt {
 namespace {
 
 constexpr double k_longest_wait = 300;
-
-std::optional<double> number(std::string_view text) {
-  double value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
 
 const std::string* find(const Headers& headers, const std::string& name) {
   auto it = headers.find(name);
@@ -38,19 +30,6 @@ bool should_retry(const HttpHead& head) {
     if (*word == "false") return false;
   }
   return head.status == 408 || head.status == 409 || head.status == 429 || head.status >= 500;
-}
-
-std::optional<double> retry_after_seconds(const Headers& headers, WallTime now) {
-  if (const auto* text = find(headers, "retry-after-ms")) {
-    if (auto value = number(*text)) return *value / 1000;
-  }
-  const auto* text = find(headers, "retry-after");
-  if (!text) return std::nullopt;
-  if (auto value = number(*text)) return value;
-  auto date = curl_getdate(text->c_str(), nullptr);
-  if (date == -1) return std::nullopt;
-  auto now_seconds = std::chrono::duration<double>(now.time_since_epoch()).count();
-  return std::max(0.0, static_cast<double>(date) - now_seconds);
 }
 
 Duration retry_delay(int retry, const Headers& headers, WallTime now, double random) {

@@ -16,10 +16,6 @@ using Headers = std::map<std::string, std::string>;
 /// The header x-should-retry decides if present, else the status: 408, 409, 429 and everything from 500.
 bool should_retry(const HttpHead& head);
 
-/// What a reply asks for: retry-after-ms / 1000, else retry-after in whole seconds, else the distance to its
-/// HTTP date (RFC 9110, 10.2.3), not below zero. Nothing when it asks for nothing that can be read.
-std::optional<double> retry_after_seconds(const Headers& headers, WallTime now);
-
 /// The wait before try number `retry` + 1 (from 0): what the reply asks for when that is above zero, else
 /// 0.5 s doubled each time up to 8 s, less up to a quarter by `random` (0 to 1). Never over 300 s.
 Duration retry_delay(int retry, const Headers& headers, WallTime now, double random);

@@ -234,16 +234,6 @@ TEST(Retry, DecidesByHeaderThenByStatus) {
   EXPECT_TRUE(should_retry({.status = 400, .headers = {{"x-should-retry", "true"}}}));
 }
 
-TEST(Retry, ReadsWhatTheServerAsksFor) {
-  auto now = at_epoch_plus(1000);
-  EXPECT_EQ(retry_after_seconds({{"retry-after", "7"}}, now), 7.0);
-  EXPECT_EQ(retry_after_seconds({{"retry-after-ms", "250"}, {"retry-after", "7"}}, now), 0.25);
-  EXPECT_EQ(retry_after_seconds({{"retry-after", "Thu, 01 Jan 1970 00:17:10 GMT"}}, now), 30.0);
-  EXPECT_EQ(retry_after_seconds({{"retry-after", "Thu, 01 Jan 1970 00:00:10 GMT"}}, now), 0.0);
-  EXPECT_EQ(retry_after_seconds({{"retry-after", "soon"}}, now), std::nullopt);
-  EXPECT_EQ(retry_after_seconds({}, now), std::nullopt);
-}
-
 TEST(Retry, WaitsLongerEachTimeAndNeverOverTheCap) {
   using std::chrono::milliseconds;
   auto now = at_epoch_plus(0);
