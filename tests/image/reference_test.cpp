@@ -7,7 +7,7 @@ namespace {
 
 const std::string k_digest = "sha256:" + std::string(64, 'a');
 
-TEST(Reference, ReadsEveryLegalForm) {
+TEST(Reference, IMG_15_ReadsEveryLegalForm) {
   const std::vector<std::pair<std::string, std::string>> forms{
       {"python", "python:latest"},
       {"python:3.12-alpine", "python:3.12-alpine"},
@@ -26,7 +26,7 @@ TEST(Reference, ReadsEveryLegalForm) {
   }
 }
 
-TEST(Reference, RefusesWhatCouldNameAnythingElse) {
+TEST(Reference, IMG_15_RefusesWhatCouldNameAnythingElse) {
   for (const std::string& text : {std::string(),
                                   std::string("Upper"),
                                   std::string("a/../b"),
@@ -44,6 +44,19 @@ TEST(Reference, RefusesWhatCouldNameAnythingElse) {
                                   std::string("a___b"),
                                   std::string("a..b"),
                                   std::string("host:123456/a"),
+                                  std::string("host:0/a"),
+                                  std::string("host:65536/a"),
+                                  std::string("host:/a"),
+                                  std::string("host:+80/a"),
+                                  std::string("-host.tld/a"),
+                                  std::string("host-.tld/a"),
+                                  std::string("host..tld/a"),
+                                  std::string("user@host.tld/a"),
+                                  std::string("host.tld//a"),
+                                  std::string("host.tld/"),
+                                  std::string("host.tld/../a"),
+                                  std::string("https://host.tld/a"),
+                                  std::string(64, 'l') + ".tld/a",
                                   std::string("x@sha256:"),
                                   "x@sha256:" + std::string(63, 'a'),
                                   "x@sha256:" + std::string(65, 'a'),
@@ -56,6 +69,39 @@ TEST(Reference, RefusesWhatCouldNameAnythingElse) {
     auto parsed = parse_reference(text);
     EXPECT_FALSE(parsed) << text << " was taken as " << parsed->canonical();
     if (!parsed) EXPECT_FALSE(parsed.error().empty());
+  }
+}
+
+TEST(Reference, TellsRegistryAndRepository) {
+  struct Case {
+    std::string text, registry, repository, canonical;
+  };
+  const std::vector<Case> cases{
+      {"python", "docker.io", "library/python", "python:latest"},
+      {"a/b", "docker.io", "a/b", "a/b:latest"},
+      {"library/python:3", "docker.io", "library/python", "python:3"},
+      {"docker.io/python", "docker.io", "library/python", "python:latest"},
+      {"docker.io/library/python", "docker.io", "library/python", "python:latest"},
+      {"index.docker.io/a/b", "docker.io", "a/b", "a/b:latest"},
+      {"docker.io/library/a/b", "docker.io", "library/a/b", "library/a/b:latest"},
+      {"docker.io/localhost/x", "docker.io", "localhost/x", "docker.io/localhost/x:latest"},
+      {"localhost/x", "localhost", "x", "localhost/x:latest"},
+      {"localhost:5000/x", "localhost:5000", "x", "localhost:5000/x:latest"},
+      {"127.0.0.1:5000/a/b", "127.0.0.1:5000", "a/b", "127.0.0.1:5000/a/b:latest"},
+      {"host.tld/library/x", "host.tld", "library/x", "host.tld/library/x:latest"},
+      {"host:1/x", "host:1", "x", "host:1/x:latest"},
+      {"host:65535/x", "host:65535", "x", "host:65535/x:latest"},
+  };
+  for (const auto& [text, registry, repository, canonical] : cases) {
+    auto parsed = parse_reference(text);
+    ASSERT_TRUE(parsed) << text << ": " << parsed.error();
+    EXPECT_EQ(parsed->registry(), registry) << text;
+    EXPECT_EQ(parsed->repository(), repository) << text;
+    EXPECT_EQ(parsed->canonical(), canonical) << text;
+    auto again = parse_reference(canonical);
+    ASSERT_TRUE(again) << canonical;
+    EXPECT_EQ(again->registry(), registry) << text;
+    EXPECT_EQ(again->repository(), repository) << text;
   }
 }
 
