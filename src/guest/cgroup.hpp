@@ -15,6 +15,7 @@ class Cgroup {
  public:
   Cgroup(std::string path, Fd directory) : path_(std::move(path)), directory_(std::move(directory)) {}
 
+  const std::string& path() const { return path_; }
   /// For CLONE_INTO_CGROUP.
   int fd() const { return directory_.get(); }
   /// SIGKILL to every process in it, none can escape.

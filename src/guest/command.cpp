@@ -112,6 +112,7 @@ Outcome<> Command::limit_group(const protocol::CommandLimits& limits) {
 
 bool Command::start(const protocol::ExecRequest& request, SpawnPlan plan) {
   output_limit_ = request.output_limit;
+  stop_signal_ = static_cast<int>(request.stop_signal);
   ChildEnds child_ends;
   auto ready = request.limits ? limit_group(*request.limits) : Outcome<>();
   if (ready) {

@@ -46,6 +46,10 @@ class Command {
   void on_exit(int wait_status);
   /// The sink may have room again.
   void on_drained();
+  /// What its processes are asked to end with when the machine stops; 0: SIGTERM.
+  int stop_signal() const { return stop_signal_; }
+  /// Empty without a cgroup.
+  std::string cgroup_folder() const { return cgroup_ ? cgroup_->path() : std::string(); }
   /// Nothing of it is left: no process, no open pipe, nothing to tell.
   bool gone() const;
   /// The cgroup of a command that is gone, or never started.
@@ -100,6 +104,7 @@ class Command {
   Loop::Clock::time_point ended_;
   std::optional<int> wait_status_;
   std::uint64_t output_limit_ = 0;
+  int stop_signal_ = 0;
   std::array<Output, 2> outputs_;
 
   bool terminal_ = false;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::string_view k_default_path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr std::string_view k_shell = "/bin/sh";
+constexpr std::uint32_t k_last_signal = 64;
 
 bool has_nul(std::string_view text) {
   return text.find('\0') != std::string_view::npos;
@@ -91,6 +92,9 @@ Outcome<SpawnPlan> plan_command(const protocol::ExecRequest& request, const Comm
   }
   if (request.timeout_ms && *request.timeout_ms <= 0) {
     return refuse(ErrorCode::invalid_config, "the timeout of a command is not above 0");
+  }
+  if (request.stop_signal > k_last_signal) {
+    return refuse(ErrorCode::invalid_config, "the stop signal of a command is not 1 to 64");
   }
   SpawnPlan plan;
   plan.argv =

@@ -64,6 +64,17 @@ Outcome<> make_folders(const protocol::IdentityRequest& request) {
   return {};
 }
 
+/// Where commands start, links resolved. A missing folder is made, as container engines do; where that cannot
+/// be, each command that starts in it says so.
+Outcome<std::string> working_folder(const std::string& path) {
+  if (path.empty()) return "/";
+  auto absolute = absolute_path(path, "/");
+  auto resolved = absolute ? real_path(*absolute) : absolute;
+  if (resolved) [[maybe_unused]]
+    auto made = make_directories(*resolved, 0755);
+  return resolved;
+}
+
 }  // namespace
 
 Outcome<CarriedState> read_carried_state(int descriptor) {
@@ -111,7 +122,7 @@ Outcome<protocol::IdentityReply> MachinePlatform::become(const protocol::Identit
 
 Outcome<protocol::IdentityReply> MachinePlatform::complete(const protocol::IdentityRequest& request,
                                                            std::int64_t started_ns) {
-  protocol::IdentityReply reply{.generation = request.generation, .working_dir = "/"};
+  protocol::IdentityReply reply{.generation = request.generation};
   if (auto named = set_hostname(request.hostname); !named) return std::unexpected(named.error());
   if (!request.root_device.empty()) {
     auto root = enter_root(request.root_device, request.root_size);
@@ -123,12 +134,9 @@ Outcome<protocol::IdentityReply> MachinePlatform::complete(const protocol::Ident
   complete_etc(request.machine_id, request.hostname);
   if (auto network = set_up_network(request); !network) return std::unexpected(network.error());
   if (auto made = make_folders(request); !made) return std::unexpected(made.error());
-  if (!request.working_dir.empty()) {
-    auto absolute = absolute_path(request.working_dir, "/");
-    auto resolved = absolute ? real_path(*absolute) : std::unexpected(absolute.error());
-    if (!resolved) return std::unexpected(resolved.error());
-    reply.working_dir = std::move(*resolved);
-  }
+  auto folder = working_folder(request.working_dir);
+  if (!folder) return std::unexpected(folder.error());
+  reply.working_dir = std::move(*folder);
   if (request.address_layout == protocol::AddressLayout::fixed) {
     write_kernel_file("/proc/sys/kernel/randomize_va_space", "0");
   }

@@ -36,19 +36,23 @@ bool is_populated(const std::string& folder) {
   return read_text(folder + "/cgroup.events").find("populated 1") != std::string::npos;
 }
 
-void signal_all(const std::string& folder, int signal_number) {
+/// To every process in the groups of a folder: `signal_number`, or what `own` says of its group.
+void signal_all(const std::string& folder, int signal_number, const StopSignals& own = {}) {
   std::unique_ptr<DIR, int (*)(DIR*)> groups(::opendir(folder.c_str()), ::closedir);
   if (groups == nullptr) return;
   while (auto* entry = ::readdir(groups.get())) {
     if (entry->d_type != DT_DIR || entry->d_name[0] == '.') continue;
-    auto text = read_text(folder + "/" + entry->d_name + "/cgroup.procs");
+    auto group = folder + "/" + entry->d_name;
+    auto found = own.find(group);
+    auto number = found == own.end() ? signal_number : found->second;
+    auto text = read_text(group + "/cgroup.procs");
     std::string_view rest = text;
     while (!rest.empty()) {
       auto line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(rest.size(), line.size() + 1));
       pid_t pid = 0;
       std::from_chars(line.data(), line.data() + line.size(), pid);
-      if (pid > 1) ::kill(pid, signal_number);
+      if (pid > 1) ::kill(pid, number);
     }
   }
 }
@@ -59,10 +63,11 @@ void wait_until_empty(const std::string& folder, std::chrono::steady_clock::dura
 }
 
 /// Returns when no process lives, 2 s after the grace at the latest.
-void end_all_commands(const std::string& cgroup_folder, std::chrono::milliseconds grace) {
+void end_all_commands(const std::string& cgroup_folder, const StopSignals& stop_signals,
+                      std::chrono::milliseconds grace) {
   if (grace > 0ms) {
-    signal_all(cgroup_folder, SIGTERM);
-    // A stopped process would not see its SIGTERM.
+    signal_all(cgroup_folder, SIGTERM, stop_signals);
+    // A stopped process would not see its signal.
     signal_all(cgroup_folder, SIGCONT);
     wait_until_empty(cgroup_folder, grace);
   }
@@ -74,12 +79,12 @@ void end_all_commands(const std::string& cgroup_folder, std::chrono::millisecond
 
 }  // namespace
 
-Outcome<protocol::Done> shut_down(const std::string& cgroup_folder, std::chrono::milliseconds grace,
-                                  protocol::Freeze freeze) {
+Outcome<protocol::Done> shut_down(const std::string& cgroup_folder, const StopSignals& stop_signals,
+                                  std::chrono::milliseconds grace, protocol::Freeze freeze) {
   if (!cgroup_folder.empty() && is_populated(cgroup_folder)) {
     // What is written by now is safe before anything can use up the time that the monitor gives.
     if (auto synced = sync_root(protocol::Freeze::no); !synced) return synced;
-    end_all_commands(cgroup_folder, grace);
+    end_all_commands(cgroup_folder, stop_signals, grace);
   }
   return sync_root(freeze);
 }

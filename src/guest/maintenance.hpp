@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
 
 namespace holt::guest {
@@ -12,10 +13,13 @@ namespace holt::guest {
 /// Writes the root file system out; freezes or thaws it when asked to. Freezing what is frozen is no error.
 Outcome<protocol::Done> sync_root(protocol::Freeze freeze);
 
-/// SIGTERM to every process below the cgroup folder (empty: there is none), SIGKILL to all that live `grace`
-/// later, then writes the root file system out and freezes it when asked to.
-Outcome<protocol::Done> shut_down(const std::string& cgroup_folder, std::chrono::milliseconds grace,
-                                  protocol::Freeze freeze);
+/// What processes are asked to end with, by the folder of their cgroup, where that is not SIGTERM.
+using StopSignals = std::map<std::string, int>;
+
+/// SIGTERM, or their own signal, to every process below the cgroup folder (empty: there is none), SIGKILL to
+/// all that live `grace` later, then writes the root file system out and freezes it when asked to.
+Outcome<protocol::Done> shut_down(const std::string& cgroup_folder, const StopSignals& stop_signals,
+                                  std::chrono::milliseconds grace, protocol::Freeze freeze);
 
 std::uint64_t monotonic_milliseconds();
 

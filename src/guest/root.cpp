@@ -93,9 +93,16 @@ Outcome<RootResult> grow(const char* mount_point, const std::string& device, con
   return RootResult{.bytes = wanted * size.block_size, .grown = true};
 }
 
+/// Makes the folder where the image has none. A link would be followed out of the new root.
 Outcome<> move_into(const char* mount_point) {
   auto target = std::string(k_new_root) + mount_point;
   ::mkdir(target.c_str(), 0755);
+  struct stat status{};
+  if (::lstat(target.c_str(), &status) != 0) return refuse_errno(errno, "make folder", mount_point);
+  if (!S_ISDIR(status.st_mode)) {
+    return refuse(ErrorCode::image_invalid, "the image has something else where a folder must be",
+                  mount_point);
+  }
   if (::mount(mount_point, target.c_str(), nullptr, MS_MOVE, nullptr) != 0) {
     return refuse_errno(errno, "move", mount_point);
   }
@@ -110,6 +117,7 @@ Outcome<> switch_root() {
               ::chroot(".") == 0 && ::chdir("/") == 0;
   if (!good) return refuse_errno(errno, "switch to", k_new_root);
   ::mkdir("/tmp", 01777);
+  ::mkdir("/run", 0755);
   return {};
 }
 

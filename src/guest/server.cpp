@@ -268,15 +268,19 @@ void Server::begin_shutdown(const protocol::ShutdownRequest& request, Outlet out
   // Nothing that clients have open may cost the machine its flush.
   begin_job(
       outlet,
-      [folder = cgroups_.folder(), grace = std::chrono::milliseconds(request.grace_ms), freeze](JobStream&) {
-        return encoded(shut_down(folder, grace, freeze));
-      },
+      [folder = cgroups_.folder(), signals = std::move(signals),
+       grace = std::chrono::milliseconds(request.grace_ms),
+       freeze](JobStream&) { return encoded(shut_down(folder, signals, grace, freeze)); },
       JobHub::Urgency::must_run);
 }
 
 protocol::StatusReply Server::status() {
   std::uint64_t open = 0;
   for (const auto& [id, stream] : streams_) {
+  StopSignals signals;
+  for (const auto& command : commands_) {
+    if (auto number = command->stop_signal()) signals[command->cgroup_folder()] = number;
+  }
     open += dynamic_cast<const CommandStream*>(stream.handler.get()) != nullptr ? 1 : 0;
   }
   auto memory = memory_of_kernel();

@@ -20,18 +20,56 @@ std::uint64_t disk_bytes_for(const MachineConfig& config) {
   return std::uint64_t{config.resources.disk_gb} << 30;
 }
 
+/// A start message holds it several times over.
+constexpr std::size_t k_most_image_env = std::size_t{1} << 20;
+
+/// Entries that are no NAME=VALUE name no variable and are left out.
+std::vector<std::string> environment_of(const image::Image& image) {
+  std::vector<std::string> env;
+  std::size_t bytes = 0;
+  for (const auto& entry : image.config.env) {
+    auto equals = entry.find('=');
+    if (equals == 0 || equals == std::string::npos || entry.find('\0') != std::string::npos) continue;
+    bytes += entry.size() + 1;
+    env.push_back(entry);
+  }
+  if (bytes <= k_most_image_env) return env;
+  throw Error(
+      ErrorCode::limit_exceeded,
+      fmt::format("The environment of image {} has more than {} bytes", image.reference, k_most_image_env),
+      {.subject = image.reference});
+}
+
+/// What commands start in: the configuration's, else the image's, where a relative one counts from the root.
+std::string working_dir_of(const MachineConfig& config, const image::ImageConfig& image) {
+  if (!config.working_dir.empty() || image.working_dir.empty()) return config.working_dir;
+  return image.working_dir.starts_with('/') ? image.working_dir : "/" + image.working_dir;
+}
+
+/// The image's texts are no more than a caller's.
+void check_texts(const MachineRecord& record) {
+  try {
+    check_machine_config({.working_dir = record.working_dir, .user = record.user});
+  } catch (const Error& e) {
+    throw Error(
+        ErrorCode::image_invalid,
+        fmt::format("The configuration of image {} cannot be used: {}", record.image_reference, e.what()),
+        {.subject = record.image_reference});
+  }
+}
+
 MachineRecord record_for(const MachineConfig& config, const image::Image& image) {
-  MachineRecord record{
-      .config = config,
-      .machine_id = random_hex(32),
-      .image_reference = image.reference,
-      .image_digest = image.digest,
-      .image_file = image.ext4,
-      .disk_bytes = disk_bytes_for(config),
-      .working_dir = config.working_dir.empty() ? image.config.working_dir : config.working_dir,
-      .user = config.user.empty() ? image.config.user : config.user,
-      .image_env = image.config.env,
-      .created_at = wall_now()};
+  MachineRecord record{.config = config,
+                       .machine_id = random_hex(32),
+                       .image_reference = image.reference,
+                       .image_digest = image.digest,
+                       .image_file = image.ext4,
+                       .disk_bytes = disk_bytes_for(config),
+                       .working_dir = working_dir_of(config, image.config),
+                       .user = config.user.empty() ? image.config.user : config.user,
+                       .image_env = environment_of(image),
+                       .created_at = wall_now()};
+  check_texts(record);
   return record;
 }
 

@@ -25,6 +25,7 @@ constexpr auto k_connect_deadline = 10s;
 
 constexpr std::size_t k_preview = std::size_t{64} << 10;
 constexpr std::uint32_t k_longest_side = 65535;
+constexpr int k_last_signal = 64;
 
 ExecResult result_of(const std::string& payload) {
   auto reply = decode<ExecReply>(payload);
@@ -158,7 +159,7 @@ void ExecStream::close_stdin() {
   impl_->connection().end_input();
 }
 void ExecStream::signal(int signal_number) {
-  if (signal_number < 1 || signal_number > 64)
+  if (signal_number < 1 || signal_number > k_last_signal)
     throw InvalidArgument(fmt::format("{} is no signal", signal_number));
   impl_->connection().send_signal(signal_number);
 }
@@ -191,7 +192,7 @@ namespace machine {
 ExecResult exec_result(const ExecReply& reply) {
   auto code = reply.exit_code.value_or(0);
   auto signal_number = reply.signal.value_or(1);
-  bool possible = code >= 0 && code <= 255 && signal_number >= 1 && signal_number <= 64;
+  bool possible = code >= 0 && code <= 255 && signal_number >= 1 && signal_number <= k_last_signal;
   if (reply.exit_code.has_value() == reply.signal.has_value() || !possible) {
     throw Error(ErrorCode::guest_protocol, "The guest program told no possible end of the command");
   }
@@ -241,6 +242,8 @@ ExecRequest exec_request(const Command& command, const ExecOptions& options, std
     throw Error(ErrorCode::too_large, fmt::format("The input has more than {} bytes", k_input_limit),
                 {.hint = "Use a stream and write_stdin()."});
   }
+  if (options.stop_signal < 0 || options.stop_signal > k_last_signal)
+    throw InvalidArgument("The stop signal is not 1 to 64");
   bool has_input = options.stdin_mode == holt::StdinMode::pipe || !options.input.empty();
   ExecRequest request{.argv = command.argv,
                       .script = command.script,
@@ -248,6 +251,7 @@ ExecRequest exec_request(const Command& command, const ExecOptions& options, std
                       .user = options.user,
                       .stdin_mode = has_input ? protocol::StdinMode::stream : protocol::StdinMode::none,
                       .output_limit = output_limit,
+                      .stop_signal = static_cast<std::uint32_t>(options.stop_signal),
                       .key = options.idempotency_key};
   for (const auto& [name, value] : options.env) request.env.push_back({.name = name, .value = value});
   if (options.timeout) {

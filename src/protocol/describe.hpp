@@ -30,7 +30,7 @@ BOOST_DESCRIBE_STRUCT(CommandLimits, (),
                       (cpu_seconds, file_bytes, open_files, processes, memory_bytes, core_bytes))
 BOOST_DESCRIBE_STRUCT(ExecRequest, (),
                       (argv, script, env, cwd, user, timeout_ms, stdin_mode, output_limit, terminal, limits,
-                       key))
+                       stop_signal, key))
 BOOST_DESCRIBE_STRUCT(ExecStarted, (), (pid))
 BOOST_DESCRIBE_STRUCT(ExecReply, (),
                       (exit_code, signal, timed_out, oom, stdout_truncated, stderr_truncated, stdout_bytes,

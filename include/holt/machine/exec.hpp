@@ -79,7 +79,13 @@ struct ExecOptions {
   /// xterm-256color where `env` says nothing else. The end of the input is typed as Ctrl-D.
   std::optional<TerminalSize> terminal = std::nullopt;
   ResourceLimits limits = {};
-  std::string idempotency_key = {};  ///< a repeat with the same key does not start a second command
+  /// What the command's processes are asked to end with when the machine stops; 1 to 64, 0: SIGTERM.
+  int stop_signal = 0;
+  /// A repeat of the same call with the same key starts no second command: it gets the output (of a stream
+  /// the last 8 MiB of each) and the end of the first, whether that still runs or has ended. Such a command
+  /// outlives the loss of its caller, once it has its input, though neither kill() nor a deadline: give it a
+  /// timeout. CONFLICT with another command, or when the result is no longer kept.
+  std::string idempotency_key = {};
   std::optional<Deadline> deadline =
       std::nullopt;  ///< on the host; unset: timeout + 5 s, none without timeout
   std::optional<CancellationToken> cancel = std::nullopt;

@@ -84,7 +84,7 @@ struct IdentityRequest {
   std::string root_device = "vda";  ///< name below /dev of the ext4 root; empty stays in the initramfs
   std::uint64_t root_size = 0;  ///< bytes the device has; waited for, since a restore changes it. 0: no wait
   std::vector<Variable> env = {};  ///< of every command, below that of its request
-  std::string working_dir = {};    ///< of commands that name none; empty is "/"
+  std::string working_dir = {};    ///< of commands that name none, made where missing; empty is "/"
   std::string user = {};           ///< of commands and file operations that name none; empty is root
   std::vector<std::string> make_dirs =
       {};  ///< made with parents where missing, then `user`'s, e.g. /workspace
@@ -138,7 +138,11 @@ struct ExecRequest {
       0;  ///< bytes kept of each stream, its beginning; the rest is dropped. 0: no limit
   std::optional<TerminalSize> terminal = std::nullopt;  ///< a terminal of this size is all three streams
   std::optional<CommandLimits> limits = std::nullopt;
-  std::string key = {};  ///< idempotency key, for the monitor; empty for none
+  std::uint32_t stop_signal = 0;  ///< its processes get it when the machine stops, 1-64; 0: SIGTERM
+  /// Idempotency key; empty for none. A repeat with the same key and command starts nothing: it gets the
+  /// output and the end of the first, from the beginning on, of long output the last part, and its `cancel`
+  /// is for that command. CONFLICT when the key was another command's, or its result is no longer kept.
+  std::string key = {};
 };
 /// Sent when the program runs. Before it nothing of the command can have run.
 struct ExecStarted {
