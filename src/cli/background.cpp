@@ -1,13 +1,11 @@
 #include "cli/background.hpp"
 
 #include "cli/errors.hpp"
+#include "cli/signal_names.hpp"
 #include "cli/table.hpp"
 #include "cli/units.hpp"
 #include "holt/base/encoding.hpp"
 
-#include <charconv>
-#include <csignal>
-#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -18,7 +16,6 @@
 namespace holt::cli {
 namespace {
 
-constexpr int k_last_signal = 64;
 constexpr std::size_t k_shown_command = 60;
 
 Json optional_json(const std::optional<int>& number) {
@@ -54,15 +51,7 @@ holt::CommandInfo start_in_background(Session& session, const Machine& machine, 
 }
 
 int parse_signal(const std::string& flag, const std::string& text) {
-  int number = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && end == text.data() + text.size() && number >= 1 && number <= k_last_signal)
-    return number;
-  std::string name = text.starts_with("SIG") ? text.substr(3) : text;
-  for (int candidate = 1; candidate < NSIG; ++candidate) {
-    const char* known = ::sigabbrev_np(candidate);
-    if (known != nullptr && name == known) return candidate;
-  }
+  if (auto number = signal_number(text)) return *number;
   throw usage_error(fmt::format("{}: '{}' is no signal", flag, printable(text, 130)),
                     "Write a name such as TERM, or a number.");
 }

@@ -5,6 +5,7 @@
 #include "cli/keeper.hpp"
 #include "cli/limit_flags.hpp"
 #include "cli/machine_flags.hpp"
+#include "cli/signal_names.hpp"
 #include "holt/image/store.hpp"
 #include "holt/machine/names.hpp"
 
@@ -42,11 +43,12 @@ class RunCommand : public Command {
     options.bytes("--max-output", max_output_, "Bytes of each output that --json keeps (default 8M)");
     options.text("--entrypoint", "PROGRAM", entrypoint_,
                  "Put in front of the command instead of the image's");
+    options.text("--stop-signal", "SIGNAL", stop_signal_,
+                 "What the command is asked to end with when the machine stops (default: the image's)");
     options.text("--exit-code-file", "FILE", exit_code_file_,
                  "Write the exit code and its origin there as JSON");
     limits_.declare(options);
     machine_.declare(options);
-    options.later_value("--stop-signal", "a stop signal");
   }
 
   void take_tail(const Words& given) override {
@@ -71,12 +73,14 @@ class RunCommand : public Command {
     if (image_ && image_->empty())
       throw usage_error("the image's name is empty", "'holt images' lists what is there.");
     if (remove_ && keep_) throw usage_error("--rm and --keep exclude each other");
-    if (detach_ && remove_ && !has_command()) {
-      throw usage_error("-d --rm without a command",
-                        "The machine goes when its command ends; there is none.");
-    }
+    if (detach_ && remove_ && !has_command() && !image_) throw no_command_to_end();
     if (detach_ && exit_code_file_) throw usage_error("--exit-code-file needs a command that is waited for");
     if (name_) check_machine_name(*name_);
+    if (stop_signal_) parse_signal("--stop-signal", *stop_signal_);
+  }
+
+  static Error no_command_to_end() {
+    return usage_error("-d --rm without a command", "The machine goes when its command ends; there is none.");
   }
 
   bool has_command() const { return !argv_.empty() || entrypoint_; }
@@ -90,27 +94,38 @@ class RunCommand : public Command {
     return config;
   }
 
-  /// The command under the image's entrypoint; the image's own when none was given.
-  Words command_of(Session& session) const {
+  image::Image image_of(Session& session) const {
     image::Store store(session.host().directories);
-    auto image = store.resolve(image_ ? std::string_view(*image_) : image::k_default_image);
+    return store.resolve(image_ ? std::string_view(*image_) : image::k_default_image);
+  }
+
+  /// The command under the image's entrypoint; the image's own when none was given. May be empty.
+  Words command_of(const image::Image& image) const {
     Words argv = image.config.entrypoint;
     if (entrypoint_) argv = {*entrypoint_};
-    bool own = argv_.empty() && !entrypoint_;
-    const auto& rest = own ? image.config.cmd : argv_;
+    const auto& rest = has_command() ? argv_ : image.config.cmd;
     argv.insert(argv.end(), rest.begin(), rest.end());
-    if (argv.empty()) {
-      throw usage_error(fmt::format("no command, and image {} has none of its own", image.reference),
-                        "Write one after '--', e.g. holt run -- uname -a");
-    }
     return argv;
   }
 
+  int stop_signal_of(Session& session, const image::Image& image) const {
+    if (stop_signal_) return parse_signal("--stop-signal", *stop_signal_);
+    const auto& text = image.config.stop_signal;
+    if (text.empty()) return 0;
+    if (auto number = signal_number(text)) return *number;
+    session.note(fmt::format("warning: '{}', the stop signal of image {}, is none; SIGTERM is used",
+                             printable(text, 80), image.reference));
+    return 0;
+  }
+
+  /// A command that was given; else, where an image was, that image's own.
   Outcome start_detached(Session& session) const {
     auto config = this->config();
-    GuestPlan plan;
-    if (has_command()) plan = this->plan(session);
-    streams_.apply_detached(plan);
+    std::optional<GuestPlan> plan;
+    if (has_command() || image_) plan = this->plan(session, image_of(session));
+    if (plan && plan->argv.empty()) plan.reset();
+    if (!plan && remove_) throw no_command_to_end();
+    if (plan) streams_.apply_detached(*plan);
     auto machine = boot(session, config);
     auto info = machine.info();
     Json json{{"machine", machine.name()},
@@ -118,9 +133,9 @@ class RunCommand : public Command {
               {"accelerator", accelerator_json(info)},
               {"isolation", isolation_json(info)}};
     std::optional<holt::CommandInfo> command;
-    if (has_command()) {
-      command = start_in_background(session, machine, plan);
-      if (!command->running)
+    if (plan) {
+      command = start_in_background(session, machine, *plan);
+      if (!command->running && !has_ended_well(*command))
         return follow_command(session, machine, command->id, OutputKind::streamed, SignalProxy::off);
       json["command"] = command_ref(machine, *command);
     }
@@ -133,6 +148,12 @@ class RunCommand : public Command {
     return ToolExit{};
   }
 
+  /// An image's shell without input, above all: it is at its end at once, and the machine is there for
+  /// others.
+  bool has_ended_well(const holt::CommandInfo& command) const {
+    return !has_command() && command.result && command.result->exit_code == 0;
+  }
+
   Machine boot(Session& session, const MachineConfig& config) const {
     auto machine = Machine::create(config, session.start_options(), machine_.host(session));
     session.output.clear_progress();
@@ -141,17 +162,23 @@ class RunCommand : public Command {
     return machine;
   }
 
-  GuestPlan plan(Session& session) const {
-    GuestPlan plan{.argv = command_of(session)};
+  GuestPlan plan(Session& session, const image::Image& image) const {
+    GuestPlan plan{.argv = command_of(image)};
     plan.options.timeout = timeout_;
     plan.options.limits = limits_.limits();
+    plan.options.stop_signal = stop_signal_of(session, image);
     if (max_output_) plan.options.output_limit = *max_output_;
     return plan;
   }
 
   GuestExit run_once(Session& session) const {
     auto config = this->config();  // first, since a mistake in a flag comes before a missing image
-    auto plan = this->plan(session);
+    auto image = image_of(session);
+    auto plan = this->plan(session, image);
+    if (plan.argv.empty()) {
+      throw usage_error(fmt::format("no command, and image {} has none of its own", image.reference),
+                        "Write one after '--', e.g. holt run -- uname -a");
+    }
     streams_.apply(plan, session.globals.json ? OutputKind::captured : OutputKind::streamed);
     auto machine = boot(session, config);
     auto info = machine.info();
@@ -190,6 +217,7 @@ class RunCommand : public Command {
   std::optional<Duration> timeout_;
   std::optional<std::size_t> max_output_;
   std::optional<std::string> entrypoint_;
+  std::optional<std::string> stop_signal_;
   std::optional<std::string> exit_code_file_;
   MachineFlags machine_;
   std::optional<std::string> image_;
