@@ -3,6 +3,7 @@
 #include "cli/outcome.hpp"
 #include "holt/base/error.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -10,11 +11,12 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace holt::cli {
 namespace {
-
-constexpr std::string_view k_clear_line = "\r\x1b[K";
 
 /// 0, or the errno of the failure. Waits for a full non-blocking pipe.
 int write_whole(int fd, std::string_view bytes) {
@@ -32,10 +34,19 @@ int write_whole(int fd, std::string_view bytes) {
   return 0;
 }
 
-std::size_t terminal_width() {
+winsize terminal_size() {
   winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-  return size.ws_col;
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
+    return {.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
+  return size;
+}
+
+/// From the last of so many lines back to the first one's beginning, everything behind that erased (ECMA-48:
+/// CUU, ED).
+std::string erase_lines(std::size_t count) {
+  std::string text = "\r";
+  if (count > 1) text += fmt::format("\x1b[{}A", count - 1);
+  return text + "\x1b[J";
 }
 
 bool dumb_terminal() {
@@ -97,20 +108,28 @@ void Output::note(std::string_view text) {
 }
 
 void Output::progress(std::string_view text) {
-  if (!err_is_terminal_) return;
+  progress(std::vector<std::string>{std::string(text)});
+}
+
+void Output::progress(const std::vector<std::string>& lines) {
+  if (!err_is_terminal_ || lines.empty()) return;
   std::lock_guard lock(mutex_);
-  // One less than the width: a full last column would wrap and could not be cleared.
-  std::string line(k_clear_line);
-  line += printable(text.substr(0, terminal_width() - 1));
-  write_whole(STDERR_FILENO, line);
-  progress_shown_ = true;
+  auto size = terminal_size();
+  // One less than the size: a full last column would wrap, a full screen scroll, and neither could be erased.
+  auto count = std::min<std::size_t>(lines.size(), std::max(size.ws_row - 1, 1));
+  std::string text = erase_lines(progress_shown_);
+  for (std::size_t i = lines.size() - count; i < lines.size(); ++i) {
+    text += printable(std::string_view(lines[i]).substr(0, size.ws_col - 1U));
+    if (i + 1 < lines.size()) text += "\r\n";
+  }
+  write_whole(STDERR_FILENO, text);
+  progress_shown_ = count;
 }
 
 void Output::clear_progress() {
   std::lock_guard lock(mutex_);
-  if (!progress_shown_) return;
-  progress_shown_ = false;
-  write_whole(STDERR_FILENO, k_clear_line);
+  if (progress_shown_ == 0) return;
+  write_whole(STDERR_FILENO, erase_lines(std::exchange(progress_shown_, 0)));
 }
 
 }  // namespace holt::cli

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace holt::cli {
 
@@ -32,6 +33,8 @@ class Output {
 
   /// A line that later ones replace. On a terminal only; elsewhere it prints nothing.
   void progress(std::string_view text);
+  /// Several such lines, the last ones where the terminal has not room for all.
+  void progress(const std::vector<std::string>& lines);
   void clear_progress();
 
   bool printed() const { return printed_; }  ///< whether standard output got anything
@@ -46,7 +49,7 @@ class Output {
   bool printed_ = false;
   bool err_is_terminal_ = false;
   bool color_ = false;
-  bool progress_shown_ = false;
+  std::size_t progress_shown_ = 0;  ///< lines
 };
 
 }  // namespace holt::cli
