@@ -80,9 +80,9 @@ remove_own_machine() {
   if [ -e "$HOLT_HOME" ]; then "$HOLT" rm -f "$machine" > /dev/null; fi
 }
 
-# Waits until a command succeeds, ten seconds at most.
+# Waits until a command succeeds, a minute at most: the host has others to serve as well.
 eventually() {
-  local deadline=$((SECONDS + 10))
+  local deadline=$((SECONDS + 60))
   until "$@"; do
     [ "$SECONDS" -lt "$deadline" ] || { printf 'never became true: %s\n' "$*"; return 1; }
     read -r -t 0.05 < <(:) || true

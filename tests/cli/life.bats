@@ -101,7 +101,7 @@ teardown() {
   [ "$(cat "$BATS_TEST_TMPDIR/ended")" = stopped ]
   "$HOLT" start --attach box > "$BATS_TEST_TMPDIR/attached" &
   attached=$!
-  eventually "$HOLT" exec box sh -c 'echo hello > /dev/console'
+  eventually "$HOLT" exec --no-start box sh -c 'echo hello > /dev/console'
   holt_ stop box
   wait "$attached"
   grep -q hello "$BATS_TEST_TMPDIR/attached"

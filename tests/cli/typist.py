@@ -19,7 +19,7 @@ import sys
 import termios
 import time
 
-LIMIT = 60
+LIMIT = 180
 
 
 def set_size(fd: int, rows: int, columns: int) -> None:

@@ -1,4 +1,5 @@
 // Background commands and terminals in real machines.
+#include "holt/machine/operations.hpp"
 #include "machine_vm/vm_fixture.hpp"
 
 namespace holt::test {
@@ -23,7 +24,7 @@ class BackgroundCommands : public MachineTest {
   Log log_of(const std::string& id, const AttachOptions& options = {}) {
     Log log;
     auto stream = m->attach_command(id, options);
-    while (auto event = stream.next({.deadline = Deadline::after(20s)})) {
+    while (auto event = stream.next({.deadline = patient()})) {
       if (event->kind == ExecEvent::Kind::out) log.out += event->data;
       if (event->kind == ExecEvent::Kind::err) log.err += event->data;
       if (event->kind == ExecEvent::Kind::exit) log.result = event->result;
@@ -70,7 +71,7 @@ TEST_F(BackgroundCommands, EXEC_11_SurviveTheirStartersAndTheirWatchers) {
   }
   EXPECT_TRUE(m->commands().at(0).running);
   m->signal_command(started.id, SIGTERM);
-  EXPECT_EQ(m->wait_command(started.id, {.deadline = Deadline::after(10s)}).result->signal, SIGTERM);
+  EXPECT_EQ(m->wait_command(started.id, {.deadline = patient()}).result->signal, SIGTERM);
 }
 
 TEST_F(BackgroundCommands, EXEC_11_ACommandWithAStreamEndsWithIt) {
@@ -79,19 +80,17 @@ TEST_F(BackgroundCommands, EXEC_11_ACommandWithAStreamEndsWithIt) {
     EXPECT_EQ(stream.next()->data, "up\n");
   }
   EXPECT_TRUE(eventually(
-      [&] { return m->exec_shell("cat /proc/[0-9]*/comm | grep -c '^sleep$' || true").out == "0\n"; }, 3s));
+      [&] { return m->exec_shell("cat /proc/[0-9]*/comm | grep -c '^sleep$' || true").out == "0\n"; }));
 }
 
 TEST_F(BackgroundCommands, KeepTheMachinesWaitersInformedOfItsEnd) {
   auto started = m->start_command({"sleep", "1000"});
-  std::optional<ErrorCode> code;
-  {
-    std::jthread waiter([&] { code = code_of([&] { m->wait_command(started.id); }); });
-    auto watcher = m->attach_command(started.id);
-    m->remove({.mode = RemoveMode::force});
-    EXPECT_EQ(code_of([&] { watcher.next({.deadline = Deadline::after(5s)}); }), ErrorCode::guest_lost);
-  }
-  EXPECT_EQ(code, ErrorCode::guest_lost);
+  auto waiter = Operations(*m).wait_command(started.id);
+  auto watcher = m->attach_command(started.id);
+  m->remove({.mode = RemoveMode::force});
+  EXPECT_EQ(code_of([&] { watcher.next({.deadline = patient()}); }), ErrorCode::guest_lost);
+  EXPECT_EQ(code_of([&] { EXPECT_TRUE(eventually([&] { return waiter.try_get().has_value(); })); }),
+            ErrorCode::guest_lost);
   m.reset();
 }
 

@@ -114,7 +114,7 @@ TEST_F(Cases, LIFE_06_AZombieIsDead) {
   EXPECT_EQ(m->state(), MachineState::failed);
   auto begin = std::chrono::steady_clock::now();
   m->stop();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 1s);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 8s) << "it waited for a zombie to die";
   m->start();
   EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
   ::waitpid(child, nullptr, 0);
@@ -136,9 +136,7 @@ TEST_F(Cases, LIFE_10_TooFewDescriptorsAreASentenceAndLeaveNothing) {
     });
     EXPECT_EQ(code, 0);
     EXPECT_TRUE(eventually([&] {
-      for (const auto& info : Machine::list_all(host)) {
-        if (info.name == "other") Machine::open("other", host).remove({.mode = RemoveMode::force});
-      }
+      code_of([&] { Machine::open("other", host).remove({.mode = RemoveMode::force}); });
       return Machine::list_all(host).size() == 1;
     }));
     EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
@@ -178,8 +176,8 @@ TEST_F(Cases, LIFE_17_CyclesOfStartWriteAndStopKeepWhatWasStoppedAndLeakNothing)
     EXPECT_EQ(m->exec_shell("cat /root/log 2>/dev/null").out.substr(0, kept.size()), kept);
     m->exec_shell("echo " + std::to_string(i) + " >> /root/log");
     if (i % 5 == 0) {
-      kill_and_wait(*status_of("cycled").vmm, Deadline::after(5s));
-      m->wait(WaitFor::ended, {.deadline = Deadline::after(10s)});
+      kill_and_wait(*status_of("cycled").vmm, patient());
+      m->wait(WaitFor::ended, {.deadline = patient()});
     } else {
       kept = m->read_file("/root/log");
       m->stop();
@@ -196,12 +194,11 @@ TEST_F(Cases, LIFE_22_AMachineThatWasFrozenWithItsMonitorHasTheRightTimeAndItsCo
   auto status = status_of("frozen");
   ::kill(status.vmm->pid, SIGSTOP);
   ::kill(status.monitor->pid, SIGSTOP);
-  ASSERT_FALSE(eventually([] { return false; }, 3s));  // real time has to pass
+  ASSERT_FALSE(eventually([] { return false; }));  // real time has to pass
   ::kill(status.monitor->pid, SIGCONT);
   ::kill(status.vmm->pid, SIGCONT);
-  EXPECT_EQ(stream.next({.deadline = Deadline::after(20s)})->data, "done\n");
-  auto guest = std::chrono::nanoseconds(std::stoll(m->exec({"date", "+%s%N"}).out));
-  EXPECT_LT(std::chrono::abs(std::chrono::system_clock::now().time_since_epoch() - guest), 1s);
+  EXPECT_EQ(stream.next({.deadline = patient()})->data, "done\n");
+  expect_right_clock(*m, 1s);
 }
 
 TEST_F(Cases, LIFE_23_TimesInTheFutureMakeNothingOldOrUnusable) {
@@ -251,7 +248,7 @@ TEST_F(Cases, LIFE_29_AVmmThatEndsAtOnceIsMissingOrHangsIsBoundedAndLeavesNothin
         << (code ? to_string(*code) : "it started");
     EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
     EXPECT_TRUE(Machine::list_all(host).empty());
-    EXPECT_TRUE(eventually([&] { return processes_naming(program.string()).empty(); }, 5s));
+    EXPECT_TRUE(eventually([&] { return processes_naming(program.string()).empty(); }));
   }
 }
 
@@ -282,7 +279,7 @@ TEST_F(Cases, LIFE_31_DescriptorsFilesAndProcessesEndWhereTheyBegan) {
     auto warm = create({.lifetime = Lifetime::ephemeral});
     warm.exec({"true"});
   }
-  EXPECT_TRUE(eventually([&] { return Machine::list_all(host).empty(); }));
+  EXPECT_TRUE(eventually([&] { return all_gone(); }));
   auto descriptors = open_descriptors();
   auto files = entries_below(state.path());
   auto threads = entries_below("/proc/self/task");
@@ -433,7 +430,7 @@ TEST_F(Cases, CLONE_16_OfManyFirstRunsOneBuildsTheTemplateAndADeadBuilderHoldsNo
     }
     return false;
   };
-  ASSERT_TRUE(eventually(staging, 30s));
+  ASSERT_TRUE(eventually(staging));
   std::atomic<int> done = 0;
   std::atomic<int> built = 0;
   std::vector<std::jthread> threads;

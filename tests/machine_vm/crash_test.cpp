@@ -100,8 +100,7 @@ TEST_F(Crash, LIFE_04_TheOwnerIsKilledAndItsEphemeralMachineGoes) {
     });
     EXPECT_TRUE(eventually(moment));
     kill_child(child);
-    EXPECT_TRUE(eventually([&] { return processes_naming(state.path().string()).empty(); }, 5s));
-    EXPECT_TRUE(Machine::list_all(host).empty());
+    EXPECT_TRUE(eventually([&] { return all_gone(); }));
     expect_usable("victim");
   }
 }
@@ -119,10 +118,9 @@ TEST_F(Crash, LIFE_01_TheMonitorIsKilledWhileAMachineStarts) {
       return status.state == MachineState::running;
     }));
     ASSERT_TRUE(status.monitor);
-    EXPECT_TRUE(kill_and_wait(*status.monitor, Deadline::after(5s)));
+    EXPECT_TRUE(kill_and_wait(*status.monitor, patient()));
     starter.join();
-    EXPECT_TRUE(eventually([&] { return processes_naming(state.path().string()).empty(); }, 5s))
-        << "a VMM outlived its monitor";
+    EXPECT_TRUE(eventually([&] { return all_quiet(); })) << "a VMM outlived its monitor";
     auto now = m->state();
     EXPECT_TRUE(now == MachineState::failed || now == MachineState::created) << to_string(now);
     m->start();
@@ -139,13 +137,13 @@ TEST_F(Crash, LIFE_16_AProcessIsKilledUnderACommandAndWhatWasSyncedStays) {
     ASSERT_EQ(stream.next()->data, "up\n");
     auto status = status_of("victim");
     auto begin = std::chrono::steady_clock::now();
-    kill_and_wait(monitor ? *status.monitor : *status.vmm, Deadline::after(5s));
+    kill_and_wait(monitor ? *status.monitor : *status.vmm, patient());
     EXPECT_EQ(code_of([&] {
                 while (stream.next()) {
                 }
               }),
               ErrorCode::outcome_unknown);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s) << "it waited for the command";
     EXPECT_TRUE(eventually([&] { return m->state() == MachineState::failed; }));
     auto reason = m->info().reason;
     ASSERT_TRUE(reason);
@@ -164,7 +162,7 @@ TEST_F(Crash, FILES_02_TheVmmIsKilledWhileAFileIsWritten) {
   m->exec({"sync"});
   auto writer = m->open_write("/root/file");
   writer.write(std::string(1 << 20, 'x'));
-  kill_and_wait(*status_of("victim").vmm, Deadline::after(5s));
+  kill_and_wait(*status_of("victim").vmm, patient());
   auto code = code_of([&] {
     writer.write(std::string(8 << 20, 'x'));
     writer.finish();
@@ -182,10 +180,10 @@ TEST_F(Crash, AProcessIsKilledWhileAMachineStops) {
     std::jthread stopper([&] { code_of([&] { m->stop(); }); });
     machine::MachineStatus status;
     eventually([&] { return (status = status_of("victim")).state != MachineState::running; });
-    if (monitor && status.monitor) kill_and_wait(*status.monitor, Deadline::after(5s));
-    if (!monitor && status.vmm) kill_and_wait(*status.vmm, Deadline::after(5s));
+    if (monitor && status.monitor) kill_and_wait(*status.monitor, patient());
+    if (!monitor && status.vmm) kill_and_wait(*status.vmm, patient());
     stopper.join();
-    EXPECT_TRUE(eventually([&] { return processes_naming(state.path().string()).empty(); }, 5s));
+    EXPECT_TRUE(eventually([&] { return all_quiet(); }));
     m->start();
     EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
   }
@@ -193,8 +191,8 @@ TEST_F(Crash, AProcessIsKilledWhileAMachineStops) {
 
 TEST_F(Crash, LIFE_16_CHAN_12_CHAN_25_AGuestThatEndsItselfIsFailedWithTheReason) {
   Removed m(create());
-  auto code = code_of(
-      [&] { m->exec_shell("echo b > /proc/sysrq-trigger; sleep 100", {.deadline = Deadline::after(20s)}); });
+  auto code =
+      code_of([&] { m->exec_shell("echo b > /proc/sysrq-trigger; sleep 100", {.deadline = patient()}); });
   EXPECT_EQ(code, ErrorCode::outcome_unknown);
   EXPECT_NE(m->state(), MachineState::running) << "the command's caller was told of the end already";
   EXPECT_TRUE(eventually([&] { return m->state() == MachineState::failed; }));
@@ -209,7 +207,7 @@ TEST_F(Crash, LIFE_07_CHAN_10_AFrozenVmmIsShownRemovedAndHoldsNobodyUp) {
   for (const auto& m : machines) ::kill(status_of(m.name()).vmm->pid, SIGSTOP);
   auto begin = std::chrono::steady_clock::now();
   auto infos = Machine::list_all(host);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s) << "a list waited for a machine";
   for (const auto& info : infos) {
     EXPECT_EQ(info.state, MachineState::running) << info.name;
     EXPECT_FALSE(info.responsive) << info.name;
@@ -266,11 +264,11 @@ class FullDisk : public Crash {
 TEST_F(FullDisk, LIFE_09_AMachineWaitsForSpaceAndGoesOnByItself) {
   Removed m(create({.name = "victim"}));
   auto stream = m->exec_shell_stream("dd if=/dev/urandom of=/root/big bs=1M count=48 oflag=direct && sync");
-  ASSERT_TRUE(eventually([&] { return m->state() == MachineState::paused; }, 60s));
+  ASSERT_TRUE(eventually([&] { return m->state() == MachineState::paused; }));
   EXPECT_EQ(m->info().reason->code, ErrorCode::storage_full);
   grow();
   std::optional<int> code;
-  while (auto event = stream.next({.deadline = Deadline::after(60s)})) {
+  while (auto event = stream.next({.deadline = patient()})) {
     if (event->kind == ExecEvent::Kind::exit) code = event->result.exit_code;
   }
   EXPECT_EQ(code, 0);
@@ -278,15 +276,15 @@ TEST_F(FullDisk, LIFE_09_AMachineWaitsForSpaceAndGoesOnByItself) {
 }
 
 TEST_F(FullDisk, AMachineThatWaitsForSpaceIsNotIdleAndAStopFlushesItOnceThereIsSome) {
-  Removed m(create({.name = "victim", .idle_stop = 500ms}));
+  Removed m(create({.name = "victim", .idle_stop = 2s}));
   auto fill_guest = "dd if=/dev/urandom of=/root/big bs=1M count=48; echo kept > /root/note; sync &";
   m->exec_shell(std::string("(") + fill_guest + ") >/dev/null 2>&1");
-  ASSERT_TRUE(eventually([&] { return m->state() == MachineState::paused; }, 60s));
+  ASSERT_TRUE(eventually([&] { return m->state() == MachineState::paused; }));
   auto ends = [&] {
     auto state = status_of("victim").state;
     return state != MachineState::paused && state != MachineState::running;
   };
-  EXPECT_FALSE(eventually(ends, 2s)) << "four times its idle time have passed";
+  EXPECT_FALSE(eventually(ends, 5s)) << "more than twice its idle time has passed";
   std::jthread stopper([&] { m->stop({.grace = 1s}); });
   ASSERT_TRUE(eventually([&] { return status_of("victim").state == MachineState::stopping; }));
   grow();
@@ -300,7 +298,7 @@ TEST_F(FullDisk, AMachineThatWaitsForSpaceIsNotIdleAndAStopFlushesItOnceThereIsS
 TEST_F(FullDisk, AStopThatCannotFlushSaysWhy) {
   Removed m(create({.name = "victim"}));
   auto stream = m->exec_shell_stream("dd if=/dev/urandom of=/root/big bs=1M count=48 oflag=direct");
-  ASSERT_TRUE(eventually([&] { return m->state() == MachineState::paused; }, 60s));
+  ASSERT_TRUE(eventually([&] { return m->state() == MachineState::paused; }));
   EXPECT_EQ(code_of([&] { m->stop({.grace = 0s}); }), ErrorCode::storage_full);
   EXPECT_EQ(m->state(), MachineState::stopped);
   ASSERT_TRUE(m->info().reason);

@@ -15,11 +15,10 @@ class HostileCommands : public MachineTest {
     m.reset();
     MachineTest::TearDown();
   }
-  /// The guest program answers and starts a command; five seconds, five times as many under emulation.
+  /// The guest program answers and starts a command.
   void expect_usable() {
-    auto limit = [] { return Deadline::after(25s); };
-    m->ping({.deadline = limit()});
-    EXPECT_EQ(m->exec({"true"}, {.deadline = limit()}).exit_code, 0);
+    m->ping({.deadline = patient()});
+    EXPECT_EQ(m->exec({"true"}, {.deadline = patient()}).exit_code, 0);
   }
   std::unique_ptr<Machine> m;
 };
@@ -35,10 +34,10 @@ TEST_F(HostileCommands, EXEC_25_SignalsAndTracersDoNotReachTheGuestProgram) {
                          "try: open('/proc/1/mem', 'r+b')\n"
                          "except OSError as e: print(e.errno)\n"});
   EXPECT_EQ(traced.out, "-1 -1\n13\n") << "PTRACE_ATTACH, PTRACE_SEIZE, memory: " << traced.err;
-  EXPECT_EQ(m->exec_shell("kill -STOP -1; echo stopped", {.timeout = 10s}).out, "stopped\n");
+  EXPECT_EQ(m->exec_shell("kill -STOP -1; echo stopped", {.timeout = 60s}).out, "stopped\n");
   expect_usable();
   m->exec_shell("kill -CONT -1; kill -9 -1");
-  auto end = victim.next({.deadline = Deadline::after(10s)});
+  auto end = victim.next({.deadline = patient()});
   EXPECT_EQ(end->result.signal, 9) << "the true end, not one made up";
   expect_usable();
 }
@@ -53,7 +52,8 @@ TEST_F(HostileCommands, CommandsTraceEachOtherAllTheSame) {
 }
 
 TEST_F(HostileCommands, EXEC_26_OneThatTakesAllMemoryIsKilledAndMarked) {
-  auto hog = m->exec({"python3", "-c", "x = []\nwhile True: x.append(bytearray(1 << 26))"}, {.timeout = 60s});
+  auto hog =
+      m->exec({"python3", "-c", "x = []\nwhile True: x.append(bytearray(1 << 26))"}, {.timeout = 300s});
   EXPECT_EQ(hog.signal, 9);
   EXPECT_TRUE(hog.oom);
   EXPECT_FALSE(hog.timed_out);
@@ -66,15 +66,14 @@ TEST_F(HostileCommands, EXEC_26_OneThatTakesAllMemoryIsKilledAndMarked) {
 
 TEST_F(HostileCommands, EXEC_26_AForkBombLeavesRoomForOthers) {
   auto processes = [&] {
-    return std::stoi(
-        m->exec_shell("cat /sys/fs/cgroup/commands/pids.current", {.deadline = Deadline::after(25s)}).out);
+    return std::stoi(m->exec_shell("cat /sys/fs/cgroup/commands/pids.current", {.deadline = patient()}).out);
   };
   auto bomb = m->exec_stream(
-      {"python3", "-c", "import os\nwhile True:\n try: os.fork()\n except OSError: pass"}, {.timeout = 30s});
-  EXPECT_TRUE(eventually([&] { return processes() > 100; }, 25s)) << "no bomb";
+      {"python3", "-c", "import os\nwhile True:\n try: os.fork()\n except OSError: pass"}, {.timeout = 300s});
+  EXPECT_TRUE(eventually([&] { return processes() > 100; })) << "no bomb";
   expect_usable();
   bomb.kill();
-  EXPECT_TRUE(eventually([&] { return processes() < 5; }, 30s));
+  EXPECT_TRUE(eventually([&] { return processes() < 5; }));
   auto bounded =
       m->exec_shell("for i in 1 2 3 4 5 6 7 8; do sleep 1 & done; wait", {.limits = {.processes = 4}});
   EXPECT_NE(bounded.exit_code, 0);
@@ -90,7 +89,7 @@ TEST_F(HostileCommands, EXEC_26_OneThatOpensAllDescriptorsTakesThemFromItselfAlo
                                 "  for i in range(50000): os.open('/dev/null', 0)\n"
                                 "except OSError: pass\n"
                                 "print('full', flush=True); time.sleep(1000)"});
-  EXPECT_EQ(opener.next({.deadline = Deadline::after(60s)})->data, "full\n");
+  EXPECT_EQ(opener.next({.deadline = patient()})->data, "full\n");
   expect_usable();
   m->write_file("/root/f", "x");
 }
@@ -124,7 +123,7 @@ TEST_F(HostileCommands, EXEC_06_OutputWithoutEndIsCutAtItsLimitOrEndsTheCommand)
           .out.size(),
       100'000U);
   EXPECT_TRUE(eventually(
-      [&] { return m->exec_shell("cat /proc/[0-9]*/comm | grep -c '^yes$' || true").out == "0\n"; }, 3s));
+      [&] { return m->exec_shell("cat /proc/[0-9]*/comm | grep -c '^yes$' || true").out == "0\n"; }));
 }
 
 TEST_F(HostileCommands, EXEC_24_OrphansLeaveNoZombies) {
@@ -153,13 +152,12 @@ TEST_F(PatientCommands, EXEC_32_AClockThatMovesEndsNothingEarlyAndNothingLate) {
   std::jthread mover([&] {
     m->exec_shell("sleep 0.5; date -s '+1 day' > /dev/null; sleep 1; date -s '-1 day' > /dev/null");
   });
-  auto whole = m->exec({"sleep", "3"}, {.timeout = 8s});
+  auto whole = m->exec({"sleep", "3"}, {.timeout = 60s});
   EXPECT_EQ(whole.exit_code, 0) << "an early timeout";
   EXPECT_GE(whole.duration, 3s);
-  EXPECT_LT(whole.duration, 8s);
+  EXPECT_LT(whole.duration, 60s);
   mover = std::jthread([&] { m->exec_shell("sleep 0.3; date -s '-1 day' > /dev/null"); });
-  EXPECT_TRUE(m->exec({"sleep", "100"}, {.timeout = 1s, .deadline = Deadline::after(10s)}).timed_out)
-      << "a missing one";
+  EXPECT_TRUE(m->exec({"sleep", "100"}, {.timeout = 1s, .deadline = patient()}).timed_out) << "a missing one";
 }
 
 TEST_F(PatientCommands, EXEC_19_WorkingFoldersOfEveryKind) {
@@ -189,9 +187,8 @@ TEST_F(PatientCommands, EXEC_20_UsersAreFoundWhateverThePasswdFileIs) {
   }
   for (const char* make : {"true", "mkfifo /etc/passwd", "truncate -s 100M /etc/passwd"}) {
     m->exec({"/bin/sh", "-c", std::string("rm -f /etc/passwd; ") + make}, {.user = "0"});
-    EXPECT_EQ(m->exec_shell("id -u", {.user = "1000", .deadline = Deadline::after(10s)}).out, "1000\n")
-        << make;
-    EXPECT_EQ(code_of([&] { m->exec({"true"}, {.user = "nobody", .deadline = Deadline::after(10s)}); }),
+    EXPECT_EQ(m->exec_shell("id -u", {.user = "1000", .deadline = patient()}).out, "1000\n") << make;
+    EXPECT_EQ(code_of([&] { m->exec({"true"}, {.user = "nobody", .deadline = patient()}); }),
               ErrorCode::not_found)
         << make;
     EXPECT_EQ(m->exec_shell("id -u").out, "0\n") << make;

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <csignal>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <set>
@@ -60,7 +61,7 @@ TEST_F(Life, AnEphemeralMachineEndsWithItsLastHandle) {
     EXPECT_EQ(copy.exec({"true"}).shell_code(), 0);
   }
   EXPECT_TRUE(
-      eventually([&] { return code_of([&] { Machine::open(name, host); }) == ErrorCode::not_found; }, 5s));
+      eventually([&] { return code_of([&] { Machine::open(name, host); }) == ErrorCode::not_found; }));
 }
 
 TEST_F(Life, ATakenNameIsAConflictAndLeavesTheFirstAlone) {
@@ -93,18 +94,18 @@ TEST_F(Life, LIFE_15_ACommandUnderWayEndsWhenItsMachineStops) {
   ASSERT_EQ(stream.next()->data, "up\n");
   std::jthread stopper([&] { m->stop({.grace = 1s}); });
   EXPECT_TRUE(code_of([&] {
-                while (stream.next({.deadline = Deadline::after(10s)})) {
+                while (stream.next({.deadline = patient()})) {
                 }
               }) == ErrorCode::outcome_unknown)
       << "a command whose machine was stopped has no known end";
 }
 
 TEST_F(Life, LIFE_24_AnIdleMachineStopsAndABackgroundProcessKeepsItUp) {
-  Removed m(create({.idle_stop = 500ms}));
-  EXPECT_EQ(m->exec_shell("sleep 3 >/dev/null 2>&1 &").shell_code(), 0);
+  Removed m(create({.idle_stop = 2s}));
+  EXPECT_EQ(m->exec_shell("sleep 6 >/dev/null 2>&1 &").shell_code(), 0);
   auto begin = std::chrono::steady_clock::now();
-  ASSERT_TRUE(eventually([&] { return m->state() == MachineState::stopped; }, 20s));
-  EXPECT_GE(std::chrono::steady_clock::now() - begin, 2s) << "the background process was not counted";
+  ASSERT_TRUE(eventually([&] { return m->state() == MachineState::stopped; }));
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, 4s) << "the background process was not counted";
 }
 
 TEST_F(Life, AskingHowAMachineIsDoesNotKeepItUp) {
@@ -113,7 +114,7 @@ TEST_F(Life, AskingHowAMachineIsDoesNotKeepItUp) {
     auto info = m->info();  // asks its guest, too, whether it answers
     return info.state == MachineState::stopped;
   };
-  EXPECT_TRUE(eventually(asks, 20s));
+  EXPECT_TRUE(eventually(asks));
 }
 
 TEST_F(Life, TheHostsEnvironmentAndFilesAreNotInTheMachine) {
@@ -194,10 +195,7 @@ TEST_F(Life, CLONE_01_ClonesOfOneTemplateDifferFromTheFirstInstruction) {
 
 TEST_F(Life, CLONE_07_TheGuestsClockIsTheHosts) {
   Removed m(create());
-  auto text = m->exec({"date", "+%s%N"}).out;
-  auto guest = std::chrono::nanoseconds(std::stoll(text));
-  auto now = std::chrono::system_clock::now().time_since_epoch();
-  EXPECT_LT(std::chrono::abs(now - guest), 5s);
+  expect_right_clock(*m, 1s);
 }
 
 TEST_F(Life, CLONE_09_MachinesNeverChangeTheirTemplateOrImage) {
@@ -286,9 +284,8 @@ TEST_F(Life, CHAN_24_RequireKvmIsRefusedAtOnceWhereKvmDoesNotWork) {
   auto verdict = probe_accelerator(host);
   if (verdict.accelerator == Accelerator::kvm) GTEST_SKIP() << "KVM works here";
   host.accelerator = AcceleratorChoice::require_kvm;
-  auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(cached_accelerator(host)) << "the verdict was not remembered";
   EXPECT_EQ(code_of([&] { create(); }), ErrorCode::kvm_unavailable);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 1s) << "the verdict was not remembered";
   EXPECT_EQ(local_availability(host).code, ErrorCode::kvm_unavailable);
   host.accelerator = AcceleratorChoice::automatic;
   EXPECT_TRUE(local_availability(host).available);

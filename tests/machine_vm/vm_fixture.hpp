@@ -21,8 +21,14 @@ namespace holt::test {
 
 using namespace std::chrono_literals;
 
+/// For what takes a moment, on a host that has others to serve as well.
+constexpr Duration k_patience = 60s;
+inline Deadline patient() {
+  return Deadline::after(k_patience);
+}
+
 /// Waits for a condition that nothing announces. False at the deadline.
-inline bool eventually(const std::function<bool()>& holds, Duration limit = 10s) {
+inline bool eventually(const std::function<bool()>& holds, Duration limit = k_patience) {
   auto deadline = Deadline::after(limit);
   while (!holds()) {
     if (deadline.passed()) return false;
@@ -79,6 +85,10 @@ class MachineTest : public ::testing::Test {
   machine::MachineFolder folder_of(const Machine& m) {
     return machine::MachineFolders(host.directories).of(m.name());
   }
+  /// Nothing runs any more for a machine of this test. The end of a machine is that of its folder and of all
+  /// its processes, in either order.
+  bool all_quiet() { return processes_naming(state.path().string()).empty(); }
+  bool all_gone() { return Machine::list_all(host).empty() && all_quiet(); }
   machine::MachineStatus status_of(const std::string& name) {
     return machine::MachineFolders(host.directories).of(name).read_status();
   }
@@ -106,6 +116,15 @@ class Removed {
  private:
   Machine machine_;
 };
+
+/// The guest's clock is the host's, within `tolerance`, however long the question takes.
+inline void expect_right_clock(Machine& m, Duration tolerance) {
+  auto now = [] { return std::chrono::system_clock::now().time_since_epoch(); };
+  auto before = now();
+  auto guest = std::chrono::nanoseconds(std::stoll(m.exec({"date", "+%s%N"}).out));
+  EXPECT_GT(guest, before - tolerance);
+  EXPECT_LT(guest, now() + tolerance);
+}
 
 /// The code of the Error that `action` throws; nothing when it throws none.
 inline std::optional<ErrorCode> code_of(const std::function<void()>& action) {
