@@ -53,6 +53,8 @@ class MeteredSource final : public ByteSource {
   /// Reads what is left, so that the digest covers the whole stream.
   void drain();
   std::string digest_hex() { return digest_.finish_hex(); }
+  /// Bytes that have passed.
+  std::uint64_t count() const { return count_; }
 
  private:
   ByteSource& below_;

@@ -64,6 +64,7 @@ struct Image {
   std::string platform;          ///< "linux/amd64"
   std::string manifest_digest;   ///< of the manifest it was pulled by; empty for an import without one
   std::vector<std::string> layers;  ///< digests of its blobs, lowest first; empty when they were not kept
+  std::string content_digest;       ///< of the bytes in `ext4`; empty for one built before it was recorded
   ImageConfig config;
 };
 
