@@ -49,10 +49,11 @@ void hold_blobs(const Staging& staging, const std::set<std::string>& digests) {
   write_file_atomically(staging.path() / k_lease, fmt::format("{}\n", fmt::join(digests, "\n")));
 }
 
-std::set<std::string> needed_blobs(const Folders& folders) {
+std::set<std::string> needed_blobs(const Folders& folders, const std::set<std::string>& gone) {
   std::set<std::string> needed;
   add_leases(folders, needed);
   for (const std::string& digest : read_digests(folders)) {
+    if (gone.contains(digest)) continue;
     auto image = read_entry(folders, digest);
     if (!image) continue;
     needed.insert({image->digest, image->manifest_digest});
@@ -60,6 +61,7 @@ std::set<std::string> needed_blobs(const Folders& folders) {
   }
   BlobStore blobs(folders.images);
   for (const ReferenceRecord& record : read_references(folders)) {
+    if (gone.contains(record.digest)) continue;
     needed.insert({record.digest, record.manifest});
     // An image that lost its record is built again from what its name's manifest says.
     if (!record.manifest.empty() && !read_entry(folders, record.digest))

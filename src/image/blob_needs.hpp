@@ -20,8 +20,8 @@ namespace holt::image {
 /// Keeps blobs, there or not yet, for as long as the staging folder lives.
 void hold_blobs(const Staging& staging, const std::set<std::string>& digests);
 
-/// What leases, images and names need.
-std::set<std::string> needed_blobs(const Folders& folders);
+/// What leases, images and names need, but for images that are to go.
+std::set<std::string> needed_blobs(const Folders& folders, const std::set<std::string>& gone = {});
 
 struct FreedBlobs {
   std::vector<std::string> digests;

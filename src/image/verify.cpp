@@ -1,0 +1,102 @@
+// The store read against its own records.
+#include "holt/image/pull.hpp"
+#include "image/blobs.hpp"
+#include "image/entries.hpp"
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace holt::image {
+namespace {
+
+class Verification {
+ public:
+  Verification(const Folders& folders, const std::optional<CancellationToken>& cancel)
+      : folders_(folders), blobs_(folders.images), cancel_(cancel) {}
+
+  std::vector<Damage> run() {
+    auto digests = read_digests(folders_);
+    for (const ReferenceRecord& record : read_references(folders_)) {
+      names_[record.digest].push_back(record.reference);
+      if (!digests.contains(record.digest)) check_lost(record);
+    }
+    for (const std::string& digest : digests) check_image(digest);
+    for (const std::string& digest : blobs_.all()) {
+      if (!checked_.contains(digest) && !is_sound_blob(digest))
+        add(digest, fmt::format("the blob {} has other bytes than its name says; no image needs it", digest),
+            "holt image prune");
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void add(std::string reference, std::string what, std::string fix) {
+    found_.push_back({.reference = std::move(reference), .what = std::move(what), .fix = std::move(fix)});
+  }
+
+  static std::string pull_command(const std::string& reference) { return "holt pull " + reference; }
+
+  static std::string import_command(const std::string& reference) {
+    return is_digest(reference) ? "holt image rm " + reference : "holt image import FILE " + reference;
+  }
+
+  void check_lost(const ReferenceRecord& record) {
+    add(record.reference, "the image has gone that it names",
+        record.manifest.empty() ? import_command(record.reference) : pull_command(record.reference));
+  }
+
+  void check_image(const std::string& digest) {
+    auto names = names_.find(digest);
+    const std::string& reference = names == names_.end() ? digest : names->second.front();
+    auto image = read_entry(folders_, digest);
+    if (!image) {
+      return add(reference, "its record image.json is missing or damaged",
+                 is_digest(reference) ? "holt image rm " + digest : pull_command(reference));
+    }
+    std::string fix = image->layers.empty() ? import_command(reference) : pull_command(reference);
+    if (!std::filesystem::exists(image->ext4)) {
+      add(reference, "its file system root.ext4 is missing", fix);
+    } else if (!has_file_system(*image)) {
+      add(reference, "its file system root.ext4 is cut", fix);
+    } else if (!is_sound(*image, cancel_)) {
+      add(reference, "its file system root.ext4 has other bytes than it was built with", fix);
+    }
+    if (image->layers.empty()) return;
+    check_blob(reference, "manifest", image->manifest_digest, fix);
+    check_blob(reference, "configuration", image->digest, fix);
+    for (const std::string& layer : image->layers) check_blob(reference, "layer", layer, fix);
+  }
+
+  void check_blob(const std::string& reference, std::string_view kind, const std::string& digest,
+                  const std::string& fix) {
+    if (!blobs_.size(digest)) return add(reference, fmt::format("its {} {} is missing", kind, digest), fix);
+    if (is_sound_blob(digest)) return;
+    add(reference, fmt::format("its {} {} has other bytes than its name says", kind, digest), fix);
+  }
+
+  /// Reads each blob once.
+  bool is_sound_blob(const std::string& digest) {
+    auto [known, fresh] = checked_.emplace(digest, false);
+    if (fresh) known->second = blobs_.is_sound(digest, cancel_);
+    return known->second;
+  }
+
+  Folders folders_;
+  BlobStore blobs_;
+  const std::optional<CancellationToken>& cancel_;
+  std::map<std::string, std::vector<std::string>> names_;
+  std::map<std::string, bool> checked_;
+  std::vector<Damage> found_;
+};
+
+}  // namespace
+
+std::vector<Damage> verify(const Store& store, const std::optional<CancellationToken>& cancel) {
+  return Verification(Folders{store.folder()}, cancel).run();
+}
+
+}  // namespace holt::image
