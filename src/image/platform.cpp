@@ -8,10 +8,14 @@ namespace {
 
 constexpr std::size_t k_word_limit = 64;
 
+bool is_alphanumeric(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
 bool is_word(std::string_view text) {
-  return !text.empty() && text.size() <= k_word_limit && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-  });
+  return !text.empty() && text.size() <= k_word_limit && is_alphanumeric(text.front()) &&
+         std::ranges::all_of(text,
+                             [](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
 }
 
 std::vector<std::string_view> split(std::string_view text) {

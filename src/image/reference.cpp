@@ -65,21 +65,24 @@ bool is_host_name(std::string_view host) {
 
 bool is_host(std::string_view text) {
   std::size_t colon = text.find(':');
-  std::string_view host = text.substr(0, colon);
-  if (!is_host_name(host)) return false;
-  if (colon == std::string_view::npos) return host == "localhost" || host.find('.') != std::string_view::npos;
-  return is_port(text.substr(colon + 1));
+  return is_host_name(text.substr(0, colon)) &&
+         (colon == std::string_view::npos || is_port(text.substr(colon + 1)));
 }
 
-/// The host that a name begins with; empty when it has none.
+/// What stands where a host would and looks like one; empty when the name has none.
 std::string_view host_of(std::string_view name) {
   std::size_t slash = name.find('/');
-  if (slash == std::string_view::npos || !is_host(name.substr(0, slash))) return {};
-  return name.substr(0, slash);
+  if (slash == std::string_view::npos) return {};
+  std::string_view first = name.substr(0, slash);
+  bool looks_like_one = first == "localhost" || first.find_first_of(".:") != std::string_view::npos;
+  return looks_like_one ? first : std::string_view();
 }
 
 bool is_name(std::string_view name) {
-  if (std::string_view host = host_of(name); !host.empty()) name.remove_prefix(host.size() + 1);
+  if (std::string_view host = host_of(name); !host.empty()) {
+    if (!is_host(host)) return false;
+    name.remove_prefix(host.size() + 1);
+  }
   while (true) {
     std::size_t slash = name.find('/');
     if (!is_path_component(name.substr(0, slash))) return false;

@@ -23,8 +23,8 @@ TEST(Platform, RefusesEverythingElse) {
   for (const std::string& text :
        {std::string(), std::string("linux"), std::string("linux/"), std::string("/amd64"),
         std::string("linux/amd64/"), std::string("linux/a/b/c"), std::string("Linux/amd64"),
-        std::string("linux/am d64"), std::string("linux/\x1b"), std::string("linux/a\0b", 9),
-        "linux/" + std::string(65, 'a')}) {
+        std::string("linux/.."), std::string("linux/am d64"), std::string("linux/\x1b"),
+        std::string("linux/a\0b", 9), "linux/" + std::string(65, 'a')}) {
     auto parsed = parse_platform(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_FALSE(parsed.error().empty());

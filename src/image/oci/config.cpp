@@ -145,6 +145,9 @@ Platform platform_of(const Fields& fields) {
                                  architecture.empty() ? platform.architecture : architecture);
   if (!variant.empty()) text += "/" + variant;
   auto parsed = parse_platform(text);
+  if ((os + architecture + variant).find('/') != std::string::npos) {
+    parsed = std::unexpected("its words have a '/' in them");
+  }
   if (!parsed) fields.refuse(fmt::format("its platform '{}': {}", printable(text, 100), parsed.error()));
   return *parsed;
 }
