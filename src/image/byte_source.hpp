@@ -2,6 +2,7 @@
 #pragma once
 
 #include "holt/base/cancellation.hpp"
+#include "holt/image/limits.hpp"
 #include "image/sha256.hpp"
 
 #include <cstdint>
@@ -90,17 +91,21 @@ enum class Compressions {
   kernel,  ///< none, gzip, zstd, xz, lz4 with its legacy frame
 };
 
-/// The bytes behind a compression that is found by its magic, or as they are when there is none. Throws Error
-/// NOT_SUPPORTED for a compression that is not accepted, IMAGE_INVALID for damaged data.
+/// The bytes behind a compression that is found by its magic, or as they are when there is none. Members of
+/// gzip and frames of zstd may follow each other; anything else behind them, zeros too, is IMAGE_INVALID, as
+/// damaged or cut data are. Throws Error NOT_SUPPORTED for a compression that is not accepted or, of a layer,
+/// inside another one, and LIMIT_EXCEEDED for a zstd window above k_zstd_window_bytes (of a layer) or 128
+/// MiB.
 class DecompressedSource final : public ByteSource {
  public:
   DecompressedSource(ByteSource& below, Compressions accepted);
+  ~DecompressedSource() override;
   std::string_view read() override;
 
  private:
-  ArchiveFeed feed_;
-  ArchiveHandle handle_;
-  bool ended_ = false;
+  std::unique_ptr<ByteSource> head_;  ///< what was read to find the magic, then the source below
+  std::unique_ptr<ByteSource> plain_;
+  bool look_inside_ = false;  ///< the next bytes are the first ones behind a layer's compression
 };
 
 /// All bytes of a source, at most `limit`. Throws LIMIT_EXCEEDED above.

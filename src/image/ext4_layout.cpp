@@ -122,29 +122,23 @@ std::string device_numbers(std::uint32_t major, std::uint32_t minor) {
 
 void DirectoryBlocks::add(std::string_view name, std::uint32_t inode, EntryKind kind) {
   std::size_t length = (8 + name.size() + 3) / 4 * 4;
-  if (bytes_.size() % k_block_bytes + length > k_block_bytes ||
-      (bytes_.size() % k_block_bytes == 0 && !bytes_.empty())) {
-    close_block();
-  }
-  last_ = bytes_.size();
-  append(bytes_, inode);
-  append(bytes_, static_cast<std::uint16_t>(length));
-  append(bytes_, static_cast<std::uint8_t>(name.size()));
-  append(bytes_, file_type(kind));
-  bytes_ += name;
-  bytes_.resize(last_ + length);
+  if (block_.size() + length > k_block_bytes) finish();
+  last_ = block_.size();
+  append(block_, inode);
+  append(block_, static_cast<std::uint16_t>(length));
+  append(block_, static_cast<std::uint8_t>(name.size()));
+  append(block_, file_type(kind));
+  block_ += name;
+  block_.resize(last_ + length);
 }
 
-void DirectoryBlocks::close_block() {
-  std::size_t end = (last_ / k_block_bytes + 1) * k_block_bytes;
-  auto length = static_cast<std::uint16_t>(end - last_);
-  std::memcpy(bytes_.data() + last_ + 4, &length, sizeof length);
-  bytes_.resize(end);
-}
-
-std::string DirectoryBlocks::finish() {
-  close_block();
-  return std::move(bytes_);
+void DirectoryBlocks::finish() {
+  // The last entry of a block reaches to its end.
+  auto length = static_cast<std::uint16_t>(k_block_bytes - last_);
+  std::memcpy(block_.data() + last_ + 4, &length, sizeof length);
+  block_.resize(k_block_bytes);
+  sink_(block_);
+  block_.clear();
 }
 
 }  // namespace holt::image

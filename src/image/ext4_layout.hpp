@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <ctime>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,16 +37,17 @@ std::string extent_root(std::span<const BlockRun> runs);
 /// i_block of a device.
 std::string device_numbers(std::uint32_t major, std::uint32_t minor);
 
-/// Packs names into directory blocks, in the order they are added.
+/// Packs names into directory blocks, in the order they are added, and hands on each block when it is full.
 class DirectoryBlocks {
  public:
+  using Sink = std::function<void(std::string_view block)>;
+  explicit DirectoryBlocks(Sink sink) : sink_(std::move(sink)) {}
   void add(std::string_view name, std::uint32_t inode, EntryKind kind);
-  /// Whole blocks.
-  std::string finish();
+  void finish();
 
  private:
-  void close_block();
-  std::string bytes_;
+  Sink sink_;
+  std::string block_;
   std::size_t last_ = 0;  ///< where the last entry begins
 };
 

@@ -24,6 +24,7 @@ constexpr std::size_t k_pending_bytes = std::size_t{1} << 20;
 constexpr std::uint32_t k_reserve_blocks = 2048;
 constexpr std::uint32_t k_run_blocks = 32768;  ///< longest written extent, EXT_INIT_MAX_LEN
 constexpr std::uint32_t k_links = 65000;       ///< EXT4_LINK_MAX
+constexpr std::uint64_t k_largest_file = (std::uint64_t{1} << 32) * k_block_bytes - k_block_bytes;
 
 /// libext2fs's words for a code of its own.
 std::string error_text(errcode_t code) {
@@ -158,6 +159,9 @@ void Ext4Writer::begin_file() {
 
 void Ext4Writer::write(std::uint64_t offset, std::string_view bytes) {
   if (offset < written_) throw Error(ErrorCode::image_invalid, "a file's pieces overlap");
+  if (offset > k_largest_file - bytes.size()) {
+    throw Error(ErrorCode::limit_exceeded, fmt::format("a file has more than {} bytes", k_largest_file));
+  }
   written_ = offset + bytes.size();
   while (!bytes.empty()) {
     std::uint64_t block = offset / k_block_bytes;
@@ -178,6 +182,9 @@ void Ext4Writer::write(std::uint64_t offset, std::string_view bytes) {
 }
 
 Ext4Writer::Inode Ext4Writer::end_file(std::uint64_t size, const Metadata& metadata) {
+  if (size > k_largest_file) {
+    throw Error(ErrorCode::limit_exceeded, fmt::format("a file has more than {} bytes", k_largest_file));
+  }
   flush_tail();
   return add_inode(LINUX_S_IFREG, {.size = std::max(size, written_), .runs = runs_}, metadata);
 }
@@ -301,42 +308,35 @@ void Ext4Writer::collect_blocks(Inode inode) {
         "find a file's blocks");
 }
 
-void Ext4Writer::write_directories(Directory& root) {
-  struct Step {
-    Directory* directory;
-    Inode inode;
-    Inode parent;
-  };
-  std::vector<Step> steps{{&root, EXT2_ROOT_INO, EXT2_ROOT_INO}};
-  // The list grows while it is walked: a folder's own folders get their numbers before it is written.
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    Step step = steps[i];
-    for (auto& [name, node] : step.directory->children) {
-      if (!node.directory) continue;
-      node.inode = next_inode();
-      ext2fs_inode_alloc_stats2(fs_, node.inode, +1, 1);
-      steps.push_back({node.directory.get(), node.inode, step.inode});
-    }
-    write_directory(*step.directory, step.inode, step.parent);
+void Ext4Writer::write_directories(Directory& directory, Inode inode, Inode parent,
+                                   const std::function<void()>& step) {
+  step();
+  // A folder's own folders get their numbers before it is written.
+  for (Node& node : directory.children) {
+    if (!node.directory) continue;
+    node.inode = next_inode();
+    ext2fs_inode_alloc_stats2(fs_, node.inode, +1, 1);
+  }
+  write_directory(directory, inode, parent);
+  for (Node& node : directory.children) {
+    if (node.directory) write_directories(*node.directory, node.inode, inode, step);
   }
 }
 
-void Ext4Writer::write_directory(Directory& directory, Inode inode, Inode parent) {
-  DirectoryBlocks blocks;
+void Ext4Writer::write_directory(const Directory& directory, Inode inode, Inode parent) {
+  begin_file();
+  DirectoryBlocks blocks([&](std::string_view block) { write(written_, block); });
   blocks.add(".", inode, EntryKind::directory);
   blocks.add("..", parent, EntryKind::directory);
   std::size_t folders = 0;
-  for (const auto& [name, node] : directory.children) {
-    blocks.add(name, node.inode, node.kind);
+  for (const Node& node : directory.children) {
+    blocks.add(node.name, node.inode, node.kind);
     if (node.directory) ++folders;
   }
-  std::string bytes = blocks.finish();
-  begin_file();
-  write(0, bytes);
+  blocks.finish();
   // Above the limit the count is 1, "not counted" (dir_nlink).
   auto links = static_cast<std::uint16_t>(folders + 2 > k_links ? 1 : folders + 2);
-  write_inode(inode, LINUX_S_IFDIR, {.size = bytes.size(), .runs = runs_, .links = links},
-              directory.metadata);
+  write_inode(inode, LINUX_S_IFDIR, {.size = written_, .runs = runs_, .links = links}, directory.metadata);
 }
 
 void Ext4Writer::apply_link_counts() {
@@ -383,15 +383,8 @@ void Ext4Writer::add_system_files(const Uuid& uuid) {
       "make the journal");
 }
 
-void Ext4Writer::finish(const Uuid& uuid, Directory& root) {
-  if (!root.children.contains("lost+found")) {
-    Node& node = root.children["lost+found"];
-    node.kind = EntryKind::directory;
-    node.directory = std::make_unique<Directory>();
-    node.directory->parent = &root;
-    node.directory->metadata.permissions = 0700;
-  }
-  write_directories(root);
+void Ext4Writer::finish(const Uuid& uuid, Directory& root, const std::function<void()>& step) {
+  write_directories(root, EXT2_ROOT_INO, EXT2_ROOT_INO, step);
   flush_pending();
   apply_link_counts();
   add_system_files(uuid);

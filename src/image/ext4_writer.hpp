@@ -3,7 +3,7 @@
 //
 //   Ext4Writer fs(path, k_default_disk_bytes);
 //   fs.begin_file();  fs.write(0, bytes);  auto inode = fs.end_file(size, metadata);
-//   fs.finish(uuid, tree.root());
+//   fs.finish(uuid, tree.root(), [] {});
 //
 // The same calls give the same bytes: times and identifiers come from the caller, never from the clock.
 #pragma once
@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -58,7 +59,8 @@ class Ext4Writer {
   void drop_link(Inode inode);
 
   /// Writes the directories of the tree and the file system's own structures, and flushes all to the disk.
-  void finish(const Uuid& uuid, Directory& root);
+  /// Calls `step` before each directory, which may throw.
+  void finish(const Uuid& uuid, Directory& root, const std::function<void()>& step);
 
  private:
   struct Content;  ///< what an inode points to
@@ -74,8 +76,8 @@ class Ext4Writer {
   void insert_runs(Inode inode, const std::vector<BlockRun>& runs);
   void write_xattrs(Inode inode, const Metadata& metadata);
   void collect_blocks(Inode inode);
-  void write_directories(Directory& root);
-  void write_directory(Directory& directory, Inode inode, Inode parent);
+  void write_directories(Directory& directory, Inode inode, Inode parent, const std::function<void()>& step);
+  void write_directory(const Directory& directory, Inode inode, Inode parent);
   void apply_link_counts();
   void apply_frees();
   void punch_freed() const;

@@ -1,6 +1,7 @@
 #include "image/image_builder.hpp"
 
 #include "holt/base/error.hpp"
+#include "image/tar_check.hpp"
 #include "image/xattrs.hpp"
 
 #include <array>
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t k_report_bytes = std::uint64_t{8} << 20;
 constexpr std::uint64_t k_report_entries = 5000;
+constexpr std::string_view k_lost_and_found = "lost+found";
 
 [[noreturn]] void refuse(ErrorCode code, const TarMember& member, std::string_view reason) {
   throw Error(code, fmt::format("member {} of the archive, '{}', {}", member.index,
@@ -25,6 +27,20 @@ template <class T>
 T take(std::expected<T, std::string> result, const TarMember& member) {
   if (!result) refuse(ErrorCode::image_invalid, member, result.error());
   if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+/// Of an entry that is no folder.
+void check_name(const Place& place, const TarMember& member) {
+  if (place.name.empty()) refuse(ErrorCode::image_invalid, member, "takes the place of the root folder");
+  if (!place.directory->node && place.name == k_lost_and_found) {
+    refuse(ErrorCode::image_invalid, member, "is no folder; ext4 keeps that name for one");
+  }
+}
+
+Metadata valid_metadata(const TarMember& member) {
+  Metadata metadata = member.metadata;
+  take(keep_valid_xattrs(metadata), member);
+  return metadata;
 }
 
 Ext4Writer::Uuid uuid_of(std::string_view digest) {
@@ -44,82 +60,98 @@ ImageBuilder::ImageBuilder(const std::filesystem::path& ext4, BuildOptions optio
     : options_(std::move(options)), tree_(options_.limits), fs_(ext4, options_.disk_bytes) {}
 
 void ImageBuilder::apply_layer(ByteSource& tar) {
-  TarReader reader(tar);
-  while (std::optional<TarMember> member = next_member(reader)) {
-    take(keep_valid_xattrs(member->metadata), *member);
-    apply(reader, *member);
-    report();
+  tree_.begin_layer();
+  TarCheck checked(tar);
+  TarReader reader(checked);
+  for (std::uint64_t number = 1;; ++number) {
+    auto member = reader.next();
+    if (!member) {
+      throw Error(ErrorCode::image_invalid,
+                  fmt::format("member {} of the archive: {}", number, member.error()));
+    }
+    if (!member->has_value()) break;
+    if (++done_.entries > options_.limits.entries) {
+      throw Error(ErrorCode::limit_exceeded,
+                  fmt::format("the image has more than {} members", options_.limits.entries));
+    }
+    apply(reader, **member);
+    step();
   }
-}
-
-std::optional<TarMember> ImageBuilder::next_member(TarReader& reader) {
-  auto member = reader.next();
-  if (!member) {
-    throw Error(ErrorCode::image_invalid,
-                fmt::format("member {} of the archive: {}", done_.entries + 1, member.error()));
-  }
-  if (*member && ++done_.entries > options_.limits.entries) {
-    throw Error(ErrorCode::limit_exceeded,
-                fmt::format("the image has more than {} members", options_.limits.entries));
-  }
-  return std::move(*member);
+  checked.finish();
 }
 
 void ImageBuilder::apply(TarReader& reader, const TarMember& member) {
-  Place place = take(tree_.place(member.path), member);
-  if (member.hard_link) return apply_link(member, *member.hard_link, place);
-  if (member.kind == EntryKind::directory) return apply_directory(member, place);
-  if (place.name.empty()) refuse(ErrorCode::image_invalid, member, "takes the place of the root folder");
-  if (place.directory == &tree_.root() && place.name == "lost+found") {
-    refuse(ErrorCode::image_invalid, member, "is no folder; ext4 keeps that name for one");
+  Path path = take(parse_path(member.path, options_.limits), member);
+  Marker marker = take(marker_of(path), member);
+  if (marker != Marker::none) return apply_marker(marker, path, member);
+  Place place = take(tree_.place(path), member);
+  if (member.hard_link) {
+    apply_link(member, place);
+  } else if (member.kind == EntryKind::directory) {
+    apply_directory(member, place);
+  } else {
+    apply_content(reader, member, place);
   }
-  remove(place);
-  Node node{
-      .inode = add_content(reader, member), .kind = member.kind, .directory = nullptr, .target = nullptr};
-  if (member.kind == EntryKind::symlink) node.target = std::make_unique<std::string>(member.symlink);
-  place.directory->children.insert_or_assign(place.name, std::move(node));
+  if (tree_.bytes() > options_.limits.tree_bytes) {
+    refuse(ErrorCode::limit_exceeded, member,
+           fmt::format("brings the names of the image above {} bytes of memory", options_.limits.tree_bytes));
+  }
 }
 
-void ImageBuilder::apply_link(const TarMember& member, const std::string& name, const Place& place) {
-  Node* target = take(tree_.find(name), member);
+void ImageBuilder::apply_marker(Marker marker, const Path& path, const TarMember& member) {
+  if (marker == Marker::ignored) return;
+  Place place = take(tree_.find_place(path), member);
+  if (!place.directory) return;
+  if (marker == Marker::opaque) {
+    tree_.clear_lower(*place.directory);
+  } else {
+    place.name.remove_prefix(k_marker_prefix.size());
+    tree_.white_out(place);
+  }
+  drop_links();
+}
+
+void ImageBuilder::apply_link(const TarMember& member, const Place& place) {
+  Place from = take(tree_.find_place(take(parse_path(*member.hard_link, options_.limits), member)), member);
+  const Node* target = from.directory ? from.find() : nullptr;
+  bool folder = from.directory && (from.name.empty() || (target && target->directory));
+  if (folder) refuse(ErrorCode::image_invalid, member, "is a hard link to a folder");
   if (!target) {
     refuse(ErrorCode::image_invalid, member,
-           fmt::format("is a hard link to '{}', which is not there", printable(name, 200)));
+           fmt::format("is a hard link to '{}', which is not there", printable(*member.hard_link, 200)));
   }
-  if (target->directory) refuse(ErrorCode::image_invalid, member, "is a hard link to a folder");
-  if (place.name.empty()) refuse(ErrorCode::image_invalid, member, "takes the place of the root folder");
-  Node* present = place.find();
-  if (present == target) return;
-  Node node{.inode = target->inode, .kind = target->kind, .directory = nullptr, .target = nullptr};
-  if (target->target) node.target = std::make_unique<std::string>(*target->target);
-  fs_.add_link(node.inode);
-  remove(place);
-  place.directory->children.insert_or_assign(place.name, std::move(node));
+  check_name(place, member);
+  if (place.find() == target) return;
+  // Copied before it goes, with the folder that it may lie in.
+  EntryKind kind = target->kind;
+  Ext4Writer::Inode inode = target->inode;
+  std::string link = target->target ? target->target : "";
+  fs_.add_link(inode);
+  tree_.put(place, kind, inode, link);
+  drop_links();
 }
 
 void ImageBuilder::apply_directory(const TarMember& member, const Place& place) {
-  if (place.name.empty()) {
-    tree_.root().metadata = member.metadata;
-    return;
-  }
-  Node* present = place.find();
-  if (present && !present->directory) {
-    remove(place);
-    present = nullptr;
-  }
-  Directory* directory = present ? present->directory.get() : take(tree_.make_directory(place), member);
-  directory->metadata = member.metadata;
+  Directory* directory = place.name.empty() ? place.directory : take(tree_.put_directory(place), member);
+  drop_links();
+  tree_.set_metadata(*directory, valid_metadata(member));
+}
+
+void ImageBuilder::apply_content(TarReader& reader, const TarMember& member, const Place& place) {
+  check_name(place, member);
+  tree_.put(place, member.kind, add_content(reader, member), member.symlink);
+  drop_links();
 }
 
 Ext4Writer::Inode ImageBuilder::add_content(TarReader& reader, const TarMember& member) {
   try {
     switch (member.kind) {
       case EntryKind::symlink:
-        return fs_.add_symlink(member.symlink, member.metadata);
+        return fs_.add_symlink(member.symlink, valid_metadata(member));
       case EntryKind::character_device:
       case EntryKind::block_device:
       case EntryKind::fifo:
-        return fs_.add_special(member.kind, member.device_major, member.device_minor, member.metadata);
+        return fs_.add_special(member.kind, member.device_major, member.device_minor, valid_metadata(member));
       default:
         return add_file(reader, member);
     }
@@ -135,30 +167,27 @@ Ext4Writer::Inode ImageBuilder::add_file(TarReader& reader, const TarMember& mem
   }
   fs_.begin_file();
   while (auto data = take(reader.next_data(), member)) {
+    std::uint64_t end = data->offset + data->bytes.size();
+    if (end < data->offset || end > member.size) {
+      refuse(ErrorCode::image_invalid, member, "has data behind its end");
+    }
     done_.unpacked_bytes += data->bytes.size();
     if (done_.unpacked_bytes > options_.limits.unpacked_bytes) {
       refuse(ErrorCode::limit_exceeded, member,
              fmt::format("brings the image above {} bytes", options_.limits.unpacked_bytes));
     }
     fs_.write(data->offset, data->bytes);
-    report();
+    step();
   }
-  return fs_.end_file(member.size, member.metadata);
+  return fs_.end_file(member.size, valid_metadata(member));
 }
 
-void ImageBuilder::remove(const Place& place) {
-  Node* node = place.find();
-  if (!node) return;
-  drop(*node);
-  place.directory->children.erase(place.name);
+void ImageBuilder::drop_links() {
+  for (Tree::Inode inode : tree_.take_dropped()) fs_.drop_link(inode);
 }
 
-void ImageBuilder::drop(Node& node) {
-  if (!node.directory) return fs_.drop_link(node.inode);
-  for (auto& [name, child] : node.directory->children) drop(child);
-}
-
-void ImageBuilder::report() {
+void ImageBuilder::step() {
+  if (options_.cancel) options_.cancel->throw_if_cancelled();
   if (!options_.progress) return;
   if (done_.unpacked_bytes - reported_bytes_ < k_report_bytes &&
       done_.entries - reported_entries_ < k_report_entries) {
@@ -169,8 +198,15 @@ void ImageBuilder::report() {
   options_.progress(done_);
 }
 
+void ImageBuilder::add_lost_and_found() {
+  Place place{&tree_.root(), k_lost_and_found};
+  if (place.find()) return;
+  if (auto made = tree_.put_directory(place)) tree_.set_metadata(**made, {.permissions = 0700});
+}
+
 void ImageBuilder::finish(std::string_view digest) {
-  fs_.finish(uuid_of(digest), tree_.root());
+  add_lost_and_found();
+  fs_.finish(uuid_of(digest), tree_.root(), [this] { step(); });
   if (options_.progress) options_.progress(done_);
 }
 

@@ -8,6 +8,7 @@
 #include "holt/image/store.hpp"
 #include "image/byte_source.hpp"
 #include "image/ext4_writer.hpp"
+#include "image/path.hpp"
 #include "image/tar_reader.hpp"
 #include "image/tree.hpp"
 
@@ -23,6 +24,7 @@ struct BuildOptions {
   Limits limits = {};
   std::uint64_t disk_bytes = k_default_disk_bytes;
   std::function<void(const Progress&)> progress = nullptr;
+  std::optional<CancellationToken> cancel = std::nullopt;
 };
 
 /// Merges layers, lowest first, into a file system. Errors name the member by number and path. Not
@@ -30,23 +32,25 @@ struct BuildOptions {
 class ImageBuilder {
  public:
   ImageBuilder(const std::filesystem::path& ext4, BuildOptions options);
-  /// Reads a plain tar to its end. Throws Error IMAGE_INVALID, LIMIT_EXCEEDED and what Ext4Writer throws.
+  /// Reads a plain tar to the end of its archive; what stands behind that is left in the source. A whiteout
+  /// in it acts on earlier layers only. Throws Error IMAGE_INVALID, LIMIT_EXCEEDED, CANCELLED and what
+  /// Ext4Writer and the source throw; then no more can be done with the builder.
   void apply_layer(ByteSource& tar);
   /// Writes what is left. `digest` (64 hexadecimal digits) identifies the content: file system identifiers
   /// come from it.
   void finish(std::string_view digest);
 
  private:
-  /// Nothing at the end of the archive.
-  std::optional<TarMember> next_member(TarReader& reader);
   void apply(TarReader& reader, const TarMember& member);
-  void apply_link(const TarMember& member, const std::string& name, const Place& place);
+  void apply_marker(Marker marker, const Path& path, const TarMember& member);
+  void apply_link(const TarMember& member, const Place& place);
   void apply_directory(const TarMember& member, const Place& place);
+  void apply_content(TarReader& reader, const TarMember& member, const Place& place);
   Ext4Writer::Inode add_content(TarReader& reader, const TarMember& member);
   Ext4Writer::Inode add_file(TarReader& reader, const TarMember& member);
-  void remove(const Place& place);
-  void drop(Node& node);
-  void report();
+  void add_lost_and_found();
+  void drop_links();
+  void step();
 
   BuildOptions options_;
   Tree tree_;

@@ -17,6 +17,6 @@ struct Metadata {
   std::vector<std::pair<std::string, std::string>> xattrs = {};  ///< full name ("user.x"), value
 };
 
-enum class EntryKind { regular, directory, symlink, character_device, block_device, fifo };
+enum class EntryKind : std::uint8_t { regular, directory, symlink, character_device, block_device, fifo };
 
 }  // namespace holt::image

@@ -1,5 +1,6 @@
 #include "image/tar_reader.hpp"
 
+#include <locale.h>
 #include <sys/stat.h>
 
 #include <archive.h>
@@ -54,9 +55,27 @@ std::expected<Metadata, std::string> metadata_of(archive_entry* entry) {
   return metadata;
 }
 
+/// The thread's locale is "C" for its lifetime. libarchive converts names to the charset of the locale; in
+/// this one it keeps the bytes, so that an archive means the same everywhere.
+class PlainLocale {
+ public:
+  PlainLocale() : plain_(::newlocale(LC_ALL_MASK, "C", nullptr)), before_(::uselocale(plain_)) {}
+  ~PlainLocale() {
+    ::uselocale(before_);
+    ::freelocale(plain_);
+  }
+  PlainLocale(const PlainLocale&) = delete;
+  PlainLocale& operator=(const PlainLocale&) = delete;
+
+ private:
+  locale_t plain_;
+  locale_t before_;
+};
+
 }  // namespace
 
 TarReader::TarReader(ByteSource& source) : feed_(source), handle_(archive_read_new()) {
+  PlainLocale plain;
   archive_read_support_format_tar(handle_.get());
   open_status_ = feed_.open(handle_.get());
   feed_.rethrow();
@@ -70,6 +89,7 @@ std::string TarReader::failure() {
 
 std::expected<std::optional<TarMember>, std::string> TarReader::next() {
   if (open_status_ != ARCHIVE_OK) return std::unexpected(failure());
+  PlainLocale plain;
   archive_entry* entry = nullptr;
   int status = archive_read_next_header(handle_.get(), &entry);
   if (status == ARCHIVE_EOF) return std::nullopt;

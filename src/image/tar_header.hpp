@@ -1,0 +1,43 @@
+// A tar's header block and extended records as plain data, read strictly.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace holt::image {
+
+inline constexpr std::size_t k_tar_block = 512;
+
+/// A field of the header block by its place. Source: POSIX pax, "ustar Interchange Format".
+struct TarField {
+  std::size_t offset;
+  std::size_t length;
+};
+inline constexpr TarField k_mode_field{100, 8};
+inline constexpr TarField k_uid_field{108, 8};
+inline constexpr TarField k_gid_field{116, 8};
+inline constexpr TarField k_size_field{124, 12};
+inline constexpr TarField k_mtime_field{136, 12};
+inline constexpr TarField k_checksum_field{148, 8};
+inline constexpr std::size_t k_type_offset = 156;
+inline constexpr TarField k_major_field{329, 8};
+inline constexpr TarField k_minor_field{337, 8};
+
+/// Octal digits between spaces and NULs, or GNU's two's complement of base 256. Nothing for anything else,
+/// also for what does not fit.
+std::optional<std::int64_t> tar_number(std::string_view block, TarField field);
+
+/// Whether the sum of the bytes, taken signed or unsigned, is the one in the block.
+bool tar_checksum_holds(std::string_view block);
+
+using PaxRecords = std::map<std::string, std::string, std::less<>>;
+
+/// The records of a pax extended header, the last of equal keys. The error, half a sentence, is one that is
+/// not well-formed, has a NUL where a name stands, or a number that is none.
+std::expected<PaxRecords, std::string> read_pax_records(std::string_view body);
+
+}  // namespace holt::image
