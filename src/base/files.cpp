@@ -19,7 +19,7 @@ Fd open_for_reading(const std::filesystem::path& path) {
   return Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
-std::string read_whole(const Fd& fd, const std::filesystem::path& path, std::size_t limit) {
+std::optional<std::string> read_whole(const Fd& fd, const std::filesystem::path& path, std::size_t limit) {
   struct stat info{};
   if (::fstat(fd.get(), &info) != 0) throw system_error(errno, fmt::format("read {}", path.string()), path);
   if (!S_ISREG(info.st_mode)) {
@@ -31,6 +31,8 @@ std::string read_whole(const Fd& fd, const std::filesystem::path& path, std::siz
   for (;;) {
     ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
+    // A file of /proc whose process has ended since it was opened.
+    if (n < 0 && errno == ESRCH) return std::nullopt;
     if (n < 0) throw system_error(errno, fmt::format("read {}", path.string()), path);
     if (n == 0) return content;
     if (content.size() + static_cast<std::size_t>(n) > limit) {
@@ -72,12 +74,14 @@ bool try_lock(const Fd& fd, const std::filesystem::path& path) {
 std::string read_file(const std::filesystem::path& path, std::size_t limit) {
   Fd fd = open_for_reading(path);
   if (!fd) throw system_error(errno, fmt::format("open {}", path.string()), path);
-  return read_whole(fd, path, limit);
+  auto content = read_whole(fd, path, limit);
+  if (!content) throw system_error(ESRCH, fmt::format("read {}", path.string()), path);
+  return std::move(*content);
 }
 
 std::optional<std::string> read_file_if_exists(const std::filesystem::path& path, std::size_t limit) {
   Fd fd = open_for_reading(path);
-  if (!fd && errno == ENOENT) return std::nullopt;
+  if (!fd && (errno == ENOENT || errno == ESRCH)) return std::nullopt;
   if (!fd) throw system_error(errno, fmt::format("open {}", path.string()), path);
   return read_whole(fd, path, limit);
 }

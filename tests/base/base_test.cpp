@@ -8,6 +8,7 @@
 #include "holt/base/process.hpp"
 #include "holt/base/task.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -164,6 +165,19 @@ TEST(Process, AnIdentityOutlivesItsProcessAsDead) {
   process.wait(Deadline::after(5s));
   EXPECT_FALSE(is_alive(*identity));
   EXPECT_FALSE(is_alive({.pid = ::getpid(), .start_ticks = identity->start_ticks + 1}));
+}
+
+TEST(Process, OneThatEndsWhileItIsLookedAtIsGoneAndNoError) {
+  for (int i = 0; i < 300; ++i) {
+    Process process = Process::start({.argv = {"/bin/sleep", "100"}});
+    std::atomic<bool> reaped = false;
+    std::jthread reaper([&] {
+      process.signal(SIGKILL);
+      process.wait(Deadline::after(60s));
+      reaped = true;
+    });
+    while (!reaped) EXPECT_NO_THROW(identify_process(process.pid()));
+  }
 }
 
 /// While it lives, this process can open nothing.

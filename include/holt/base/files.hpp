@@ -20,7 +20,7 @@ namespace holt {
 /// The content of a regular file of at most `limit` bytes. Throws TOO_LARGE above, NOT_REGULAR for anything
 /// else.
 std::string read_file(const std::filesystem::path& path, std::size_t limit);
-/// As read_file, nothing when there is no such file.
+/// As read_file, nothing when there is no such file, or when it is of a process that has ended (proc(5)).
 std::optional<std::string> read_file_if_exists(const std::filesystem::path& path, std::size_t limit);
 
 struct WriteOptions {
