@@ -20,6 +20,8 @@ constexpr std::size_t k_frame = std::size_t{64} << 10;
 /// All logs together: an eighth of the memory, within these.
 constexpr std::size_t k_least_memory = std::size_t{4} << 20;
 constexpr std::size_t k_most_memory = std::size_t{128} << 20;
+/// Keys of commands that are forgotten themselves, so that a late repeat still starts nothing.
+constexpr std::size_t k_forgotten_keys = 4096;
 /// Of a command's words in a status, so that the list of all fits into a frame.
 constexpr std::size_t k_shown_words = 400;
 
@@ -63,6 +65,10 @@ std::vector<std::string> shown_words(const protocol::ExecRequest& command) {
   return words;
 }
 
+std::size_t fingerprint_of(const protocol::ExecRequest& command) {
+  return std::hash<std::string>()(protocol::encode_request(command));
+}
+
 class LogSink : public CommandSink {
  public:
   explicit LogSink(std::shared_ptr<BackgroundCommand> command) : command_(std::move(command)) {}
@@ -89,7 +95,8 @@ class EndViewer : public CommandViewer {
   ~EndViewer() override { command_->remove(*this); }
 
   void on_change() override {
-    if (!over_ && command_->result()) finish([&] { outlet_.reply(command_->status()); });
+    if (command_->result()) finish([&] { outlet_.reply(command_->status()); });
+    if (command_->failure()) finish([&] { outlet_.fail(*command_->failure()); });
   }
   void on_frame(protocol::Frame frame) override {
     if (frame.header.type != FrameType::cancel) return;
@@ -133,6 +140,7 @@ class LogViewer : public EndViewer {
       position_[piece->stream] = piece->offset + size;
     }
     if (command_->result()) finish([&] { outlet_.reply(reply()); });
+    if (command_->failure()) finish([&] { outlet_.fail(*command_->failure()); });
   }
 
   void on_frame(protocol::Frame frame) override {
@@ -155,8 +163,8 @@ class LogViewer : public EndViewer {
   protocol::ExecReply reply() const {
     auto reply = command_->result().value_or(protocol::ExecReply{});
     const auto& log = command_->log();
-    reply.stdout_truncated = lost_[0] || log.has_lost(0, position_[0]);
-    reply.stderr_truncated = lost_[1] || log.has_lost(1, position_[1]);
+    reply.stdout_truncated |= lost_[0] || log.has_lost(0, position_[0]);
+    reply.stderr_truncated |= lost_[1] || log.has_lost(1, position_[1]);
     return reply;
   }
 
@@ -164,17 +172,35 @@ class LogViewer : public EndViewer {
   std::array<bool, CommandLog::k_streams> lost_{};
 };
 
+class RepeatViewer : public LogViewer {
+ public:
+  RepeatViewer(std::shared_ptr<BackgroundCommand> command, Outlet outlet)
+      : LogViewer(std::move(command), {}, outlet) {}
+
+  void on_frame(protocol::Frame frame) override {
+    auto running = frame.header.type == FrameType::cancel ? command_->command() : nullptr;
+    if (running) running->cancel();
+    LogViewer::on_frame(std::move(frame));
+  }
+};
+
 }  // namespace
 
-BackgroundCommand::BackgroundCommand(BackgroundCommands& all, std::string id,
+BackgroundCommand::BackgroundCommand(BackgroundCommands& all, std::string id, CommandKind kind,
                                      const protocol::StartCommandRequest& request)
     : all_(&all),
       id_(std::move(id)),
+      kind_(kind),
       key_(request.command.key),
+      fingerprint_(key_.empty() ? 0 : fingerprint_of(request.command)),
       argv_(shown_words(request.command)),
       terminal_(request.command.terminal.has_value()),
       started_at_ns_(wall_clock_ns()),
       log_(request.log_limit) {}
+
+bool BackgroundCommand::is_of(CommandKind kind, const protocol::ExecRequest& request) const {
+  return kind == kind_ && fingerprint_of(request) == fingerprint_;
+}
 
 protocol::CommandStatus BackgroundCommand::status() const {
   return {.id = id_,
@@ -207,21 +233,27 @@ void BackgroundCommand::on_end(const protocol::ExecReply& reply) {
 
 void BackgroundCommand::on_failure(const Failure& failure) {
   failure_ = failure;
+  tell_viewers();
 }
 
 BackgroundCommands::BackgroundCommands() : most_memory_(log_memory()) {}
 
 Outcome<std::shared_ptr<BackgroundCommand>> BackgroundCommands::add(
-    const protocol::StartCommandRequest& request) {
+    CommandKind kind, const protocol::StartCommandRequest& request) {
+  make_room();
   if (commands_.size() >= protocol::k_max_commands) {
-    auto ended =
-        std::ranges::find_if(commands_, [](const auto& command) { return command->result().has_value(); });
-    if (ended == commands_.end()) {
-      return refuse(ErrorCode::limit_exceeded, "the machine has as many background commands as it can keep");
-    }
-    commands_.erase(ended);
+    return refuse(ErrorCode::limit_exceeded, "the machine has as many background commands as it can keep");
   }
-  return commands_.emplace_back(std::make_shared<BackgroundCommand>(*this, new_id(), request));
+  return commands_.emplace_back(std::make_shared<BackgroundCommand>(*this, new_id(), kind, request));
+}
+
+void BackgroundCommands::make_room() {
+  if (commands_.size() < protocol::k_max_commands) return;
+  auto oldest = std::ranges::find_if(commands_, [](const auto& command) { return command->has_ended(); });
+  if (oldest == commands_.end()) return;
+  if (const auto& key = (*oldest)->key(); !key.empty()) forgotten_keys_.push_back(key);
+  if (forgotten_keys_.size() > k_forgotten_keys) forgotten_keys_.pop_front();
+  commands_.erase(oldest);
 }
 
 std::unique_ptr<CommandSink> BackgroundCommands::sink_of(std::shared_ptr<BackgroundCommand> command) {
@@ -239,15 +271,24 @@ Outcome<std::shared_ptr<BackgroundCommand>> BackgroundCommands::find(const std::
                 "no such background command in this life of the machine, which ends them", id);
 }
 
-std::shared_ptr<BackgroundCommand> BackgroundCommands::find_key(const std::string& key) const {
-  if (key.empty()) return nullptr;
-  auto found = std::ranges::find(commands_, key, [](const auto& command) { return command->key(); });
-  return found == commands_.end() ? nullptr : *found;
+Outcome<std::shared_ptr<BackgroundCommand>> BackgroundCommands::find_key(
+    CommandKind kind, const protocol::ExecRequest& request) const {
+  if (request.key.empty()) return nullptr;
+  auto found = std::ranges::find(commands_, request.key, [](const auto& command) { return command->key(); });
+  if (found != commands_.end()) {
+    if ((*found)->is_of(kind, request)) return *found;
+    return refuse(ErrorCode::conflict, "another command was started with this idempotency key");
+  }
+  if (std::ranges::find(forgotten_keys_, request.key) == forgotten_keys_.end()) return nullptr;
+  return refuse(ErrorCode::conflict,
+                "the command with this idempotency key ended, and its result is no longer kept");
 }
 
 protocol::CommandsReply BackgroundCommands::list() const {
   protocol::CommandsReply reply;
-  for (const auto& command : commands_) reply.commands.push_back(command->status());
+  for (const auto& command : commands_) {
+    if (command->kind() == CommandKind::background) reply.commands.push_back(command->status());
+  }
   return reply;
 }
 
@@ -262,6 +303,11 @@ std::shared_ptr<CommandViewer> BackgroundCommands::wait_for_end(std::shared_ptr<
   return std::make_shared<EndViewer>(std::move(command), outlet);
 }
 
+std::shared_ptr<CommandViewer> BackgroundCommands::repeat(std::shared_ptr<BackgroundCommand> command,
+                                                          Outlet outlet) {
+  return std::make_shared<RepeatViewer>(std::move(command), outlet);
+}
+
 void BackgroundCommands::on_drained() {
   for (const auto& command : commands_) command->tell_viewers();
 }
@@ -273,7 +319,7 @@ void BackgroundCommands::keep_within_memory() {
   while (used > most_memory_) {
     // What has ended gives way first, the oldest before the others; then the largest log.
     auto victim = std::ranges::find_if(
-        commands_, [&](const auto& command) { return command->result() && memory(command) > 0; });
+        commands_, [&](const auto& command) { return command->has_ended() && memory(command) > 0; });
     if (victim == commands_.end()) victim = std::ranges::max_element(commands_, {}, memory);
     used -= memory(*victim);
     (*victim)->log().give_up_oldest();

@@ -1,4 +1,5 @@
-// Commands that go on without a stream: their logs, and the streams that look at them. Loop thread only.
+// Commands that are found again: those without a stream, and those with a key, whose repeat must not start
+// them anew. Their logs, and the streams that look at them. Loop thread only.
 #pragma once
 
 #include "guest/command.hpp"
@@ -7,6 +8,7 @@
 #include "holt/protocol/messages.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -19,23 +21,30 @@ namespace holt::guest {
 
 class BackgroundCommands;
 
+enum class CommandKind { background, foreground };
+
 /// Somebody who wants to know when a background command has written or ended.
 class CommandViewer : public StreamHandler {
  public:
   virtual void on_change() = 0;
 };
 
-/// One background command, for as long as it is remembered.
+/// One command, for as long as it is remembered.
 class BackgroundCommand : public std::enable_shared_from_this<BackgroundCommand> {
  public:
-  BackgroundCommand(BackgroundCommands& all, std::string id, const protocol::StartCommandRequest& request);
+  BackgroundCommand(BackgroundCommands& all, std::string id, CommandKind kind,
+                    const protocol::StartCommandRequest& request);
 
   const std::string& id() const { return id_; }
+  CommandKind kind() const { return kind_; }
   const std::string& key() const { return key_; }
+  /// True for what this command was started with.
+  bool is_of(CommandKind kind, const protocol::ExecRequest& request) const;
+  bool has_ended() const { return result_ || failure_; }
   CommandLog& log() { return log_; }
   /// Set when it has ended.
   const std::optional<protocol::ExecReply>& result() const { return result_; }
-  /// Why it could not be started at all.
+  /// Why it could not be started at all, or that it was cancelled.
   const std::optional<Failure>& failure() const { return failure_; }
   pid_t pid() const { return pid_; }
   protocol::CommandStatus status() const;
@@ -56,7 +65,9 @@ class BackgroundCommand : public std::enable_shared_from_this<BackgroundCommand>
  private:
   BackgroundCommands* all_;
   std::string id_;
+  CommandKind kind_;
   std::string key_;
+  std::size_t fingerprint_ = 0;
   std::vector<std::string> argv_;
   bool terminal_ = false;
   std::int64_t started_at_ns_ = 0;
@@ -74,15 +85,19 @@ class BackgroundCommands {
  public:
   BackgroundCommands();
 
-  /// A sink for a new command, and what it will be known by. Refuses with LIMIT_EXCEEDED.
-  Outcome<std::shared_ptr<BackgroundCommand>> add(const protocol::StartCommandRequest& request);
+  /// A new command, and what it will be known by. Refuses with LIMIT_EXCEEDED.
+  Outcome<std::shared_ptr<BackgroundCommand>> add(CommandKind kind,
+                                                  const protocol::StartCommandRequest& request);
   static std::unique_ptr<CommandSink> sink_of(std::shared_ptr<BackgroundCommand> command);
   /// For one that was never started.
   void forget(const BackgroundCommand& command);
   /// NOT_FOUND for an id of another life, or one forgotten.
   Outcome<std::shared_ptr<BackgroundCommand>> find(const std::string& id) const;
-  /// The command that was started with this key.
-  std::shared_ptr<BackgroundCommand> find_key(const std::string& key) const;
+  /// The command that this request, or one like it, has started by its key; nothing for a key that is new.
+  /// CONFLICT when the key was another command's, or when what became of its command is no longer kept.
+  Outcome<std::shared_ptr<BackgroundCommand>> find_key(CommandKind kind,
+                                                       const protocol::ExecRequest& request) const;
+  /// Those in the background.
   protocol::CommandsReply list() const;
 
   /// The handler of a stream, which on_change() sets going once it is the stream's.
@@ -90,15 +105,19 @@ class BackgroundCommands {
                                                const protocol::AttachCommandRequest& request, Outlet outlet);
   static std::shared_ptr<CommandViewer> wait_for_end(std::shared_ptr<BackgroundCommand> command,
                                                      Outlet outlet);
+  /// For a caller of the command itself: its `cancel` is for the command.
+  static std::shared_ptr<CommandViewer> repeat(std::shared_ptr<BackgroundCommand> command, Outlet outlet);
   /// The channel takes data again.
   void on_drained();
 
  private:
   friend class BackgroundCommand;
   void keep_within_memory();
+  void make_room();
 
   std::size_t most_memory_;
   std::list<std::shared_ptr<BackgroundCommand>> commands_;  // oldest first
+  std::deque<std::string> forgotten_keys_;                  // oldest first
 };
 
 }  // namespace holt::guest

@@ -9,22 +9,32 @@ using protocol::FrameType;
 
 class StreamSink : public CommandSink {
  public:
-  explicit StreamSink(std::shared_ptr<CommandOutlet> end) : end_(std::move(end)) {}
+  StreamSink(std::shared_ptr<CommandOutlet> end, std::shared_ptr<BackgroundCommand> record)
+      : end_(std::move(end)), record_(std::move(record)) {}
 
   void started(pid_t pid) override {
+    if (record_) record_->on_started(pid);
     end_->outlet.send(FrameType::started, protocol::encode(protocol::ExecStarted{.pid = pid}));
   }
   std::size_t room() const override { return end_->outlet.congested() ? 0 : end_->credit.payload_room(); }
   void output(FrameType type, std::string_view bytes) override {
+    if (record_) record_->on_output(type == FrameType::output ? 0 : 1, bytes);
     end_->credit.spend(bytes.size());
     end_->outlet.send(type, std::string(bytes));
   }
   void input_taken(std::size_t bytes) override { end_->outlet.release(bytes); }
-  void ended(const protocol::ExecReply& reply) override { end_->outlet.reply(reply); }
-  void failed(const Failure& failure) override { end_->outlet.fail(failure); }
+  void ended(const protocol::ExecReply& reply) override {
+    if (record_) record_->on_end(reply);
+    end_->outlet.reply(reply);
+  }
+  void failed(const Failure& failure) override {
+    if (record_) record_->on_failure(failure);
+    end_->outlet.fail(failure);
+  }
 
  private:
   std::shared_ptr<CommandOutlet> end_;
+  std::shared_ptr<BackgroundCommand> record_;
 };
 
 std::uint32_t u16_at(std::string_view bytes, std::size_t at) {
@@ -34,9 +44,17 @@ std::uint32_t u16_at(std::string_view bytes, std::size_t at) {
 
 }  // namespace
 
-CommandStream::CommandStream(Loop& loop, Outlet outlet, std::optional<Cgroup> cgroup)
-    : end_(std::make_shared<CommandOutlet>(CommandOutlet{.outlet = outlet})),
-      command_(std::make_shared<Command>(loop, std::make_unique<StreamSink>(end_), std::move(cgroup))) {}
+CommandStream::CommandStream(Loop& loop, Outlet outlet, std::optional<Cgroup> cgroup,
+                             std::shared_ptr<BackgroundCommand> record)
+    : record_(std::move(record)),
+      end_(std::make_shared<CommandOutlet>(CommandOutlet{.outlet = outlet})),
+      command_(
+          std::make_shared<Command>(loop, std::make_unique<StreamSink>(end_, record_), std::move(cgroup))) {}
+
+void CommandStream::on_disconnect() {
+  // Whoever repeats a recorded one is told of its end.
+  record_ ? command_->cancel() : command_->abandon();
+}
 
 std::expected<void, protocol::ProtocolError> CommandStream::on_credit(std::uint32_t bytes) {
   auto granted = end_->credit.grant(bytes);

@@ -216,18 +216,30 @@ void Server::finish_identity(std::uint32_t stream, const protocol::IdentityReque
 }
 
 void Server::begin_exec(const protocol::ExecRequest& request, Outlet outlet) {
+  auto known = background_.find_key(CommandKind::foreground, request);
+  if (!known) {
+    outlet.fail(known.error());
+    return;
+  }
+  if (*known) {
+    view_background(BackgroundCommands::repeat(*known, outlet), outlet);
+    return;
+  }
   if (stopping_) {
     outlet.fail(refuse(ErrorCode::invalid_state, "the machine is shutting down").error());
     return;
   }
   auto plan = plan_command(request, defaults_);
-  if (!plan) {
-    outlet.fail(plan.error());
+  auto record = plan ? record_of(request) : std::unexpected(plan.error());
+  if (!record) {
+    outlet.fail(record.error());
     return;
   }
-  auto stream = std::make_shared<CommandStream>(loop_, outlet, cgroups_.take());
+  auto stream = std::make_shared<CommandStream>(loop_, outlet, cgroups_.take(), *record);
   streams_[outlet.stream()].handler = stream;
-  run(stream->command(), request, std::move(*plan));
+  bool runs = run(stream->command(), request, std::move(*plan));
+  if (*record && runs) (*record)->set_command(stream->command());
+  if (*record && !runs && (*record)->failure()) background_.forget(**record);
 }
 
 bool Server::run(const std::shared_ptr<Command>& command, const protocol::ExecRequest& request,
@@ -265,6 +277,10 @@ void Server::begin_shutdown(const protocol::ShutdownRequest& request, Outlet out
     for (auto& command : commands_) command->kill_all();
   }
   auto freeze = platform_.may_freeze() ? protocol::Freeze::yes : protocol::Freeze::no;
+  StopSignals signals;
+  for (const auto& command : commands_) {
+    if (auto number = command->stop_signal()) signals[command->cgroup_folder()] = number;
+  }
   // Nothing that clients have open may cost the machine its flush.
   begin_job(
       outlet,
@@ -277,10 +293,6 @@ void Server::begin_shutdown(const protocol::ShutdownRequest& request, Outlet out
 protocol::StatusReply Server::status() {
   std::uint64_t open = 0;
   for (const auto& [id, stream] : streams_) {
-  StopSignals signals;
-  for (const auto& command : commands_) {
-    if (auto number = command->stop_signal()) signals[command->cgroup_folder()] = number;
-  }
     open += dynamic_cast<const CommandStream*>(stream.handler.get()) != nullptr ? 1 : 0;
   }
   auto memory = memory_of_kernel();

@@ -66,6 +66,8 @@ class Server {
 
   void dispatch(const protocol::Request& request, Outlet outlet);
   void begin_exec(const protocol::ExecRequest& request, Outlet outlet);
+  /// What a repeat of a request with a key finds; null for others.
+  Outcome<std::shared_ptr<BackgroundCommand>> record_of(const protocol::ExecRequest& request);
   bool run(const std::shared_ptr<Command>& command, const protocol::ExecRequest& request, SpawnPlan plan);
   /// False for requests that are not about background commands.
   bool begin_background(const protocol::Request& request, Outlet outlet);

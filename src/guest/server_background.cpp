@@ -4,6 +4,12 @@
 #include <utility>
 
 namespace holt::guest {
+namespace {
+
+/// Kept of the output of a command with a key that has no limit of its own.
+constexpr std::uint64_t k_stream_log = std::uint64_t{8} << 20;
+
+}  // namespace
 
 bool Server::begin_background(const protocol::Request& request, Outlet outlet) {
   auto with = [&](const std::string& id, auto action) {
@@ -41,9 +47,20 @@ bool Server::begin_background(const protocol::Request& request, Outlet outlet) {
   return false;
 }
 
+Outcome<std::shared_ptr<BackgroundCommand>> Server::record_of(const protocol::ExecRequest& request) {
+  if (request.key.empty()) return nullptr;
+  auto limit = request.output_limit == 0 ? k_stream_log : request.output_limit;
+  return background_.add(CommandKind::foreground, {.command = request, .log_limit = limit});
+}
+
 void Server::start_background(const protocol::StartCommandRequest& request, Outlet outlet) {
-  if (auto known = background_.find_key(request.command.key)) {
-    outlet.reply(known->status());
+  auto known = background_.find_key(CommandKind::background, request.command);
+  if (!known) {
+    outlet.fail(known.error());
+    return;
+  }
+  if (*known) {
+    outlet.reply((*known)->status());
     return;
   }
   if (stopping_) {
@@ -54,7 +71,7 @@ void Server::start_background(const protocol::StartCommandRequest& request, Outl
   exec.output_limit = 0;
   exec.stdin_mode = request.input.empty() ? protocol::StdinMode::none : protocol::StdinMode::stream;
   auto plan = plan_command(exec, defaults_);
-  auto added = plan ? background_.add(request) : std::unexpected(plan.error());
+  auto added = plan ? background_.add(CommandKind::background, request) : std::unexpected(plan.error());
   if (!added) {
     outlet.fail(added.error());
     return;

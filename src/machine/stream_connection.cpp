@@ -275,11 +275,20 @@ void StreamConnection::send_size(std::uint16_t rows, std::uint16_t columns) {
 
 void StreamConnection::kill() {
   std::lock_guard lock(mutex_);
+  if (!over() && !sending_) say_cancel();
   killed_ = true;
-  // The monitor takes the end of the connection for a cancel, and a thread that polls the socket wakes up.
+  // The end of the connection cancels, too, and a thread that polls the socket wakes up.
   ::shutdown(socket_.get(), SHUT_RDWR);
   mark();
   changed_.notify_all();
+}
+
+void StreamConnection::say_cancel() {
+  flush_queue();
+  if (!outgoing_.empty()) return;
+  std::array<char, k_header_size> head;
+  writer_.write_header(head, {.type = FrameType::cancel, .stream = k_stream}, 0);
+  [[maybe_unused]] auto sent = ::send(socket_.get(), head.data(), head.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 int StreamConnection::poll_fd() {

@@ -75,7 +75,8 @@ class StreamConnection {
   void end_input();
   void send_signal(int signal_number);
   void send_size(std::uint16_t rows, std::uint16_t columns);
-  /// Ends the stream from our side: the guest kills the command or drops the transfer. Idempotent.
+  /// Ends the stream from our side: the guest kills the command or drops the transfer. Idempotent. A
+  /// connection that ends without does the same, but leaves a command with a key to its repeat.
   void kill();
 
   /// Polls readable when next() may return and try_next() has something.
@@ -102,6 +103,8 @@ class StreamConnection {
   protocol::Frame take_front(std::unique_lock<std::mutex>& lock, const Wait& wait);
   void take_frame(protocol::Frame frame);
   void flush_queue();
+  /// Tells a caller's will apart from a caller's death, where the socket takes it.
+  void say_cancel();
   void fail(Error error);
   Error lost() const;
   bool over() const { return killed_ || final_seen_ || broken_.has_value(); }

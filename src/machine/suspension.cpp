@@ -17,20 +17,11 @@ namespace {
 constexpr int k_version = 1;
 constexpr std::size_t k_limit = std::size_t{16} << 20;
 constexpr std::size_t k_state_limit = std::size_t{16} << 20;
-// Of more, the oldest are forgotten.
-constexpr std::size_t k_most_key_bytes = std::size_t{1} << 20;
 
 Json encode_channel(const SuspendedChannel& channel) {
   Json streams = Json::array();
   for (const auto& stream : channel.streams) {
     streams.push_back({{"number", stream.number}, {"started", stream.started}, {"window", stream.window}});
-  }
-  Json keys = Json::array();
-  std::size_t bytes = 0;
-  for (auto key = channel.keys.rbegin(); key != channel.keys.rend(); ++key) {
-    bytes += key->size();
-    if (bytes > k_most_key_bytes) break;
-    keys.insert(keys.begin(), base64_encode(*key, Base64Alphabet::standard));
   }
   return {{"generation", channel.generation},
           {"nextStream", channel.next_stream},
@@ -38,8 +29,7 @@ Json encode_channel(const SuspendedChannel& channel) {
           {"expectedSequence", channel.expected_sequence ? Json(*channel.expected_sequence) : Json()},
           {"unparsed", base64_encode(channel.unparsed, Base64Alphabet::standard)},
           {"unsent", base64_encode(channel.unsent, Base64Alphabet::standard)},
-          {"streams", streams},
-          {"keys", keys}};
+          {"streams", streams}};
 }
 
 std::string bytes_of(const Json& text) {
@@ -62,7 +52,6 @@ SuspendedChannel decode_channel(const Json& json) {
                                .started = stream.at("started").get<bool>(),
                                .window = stream.at("window").get<std::uint32_t>()});
   }
-  for (const auto& key : json.at("keys")) channel.keys.push_back(bytes_of(key));
   return channel;
 }
 

@@ -34,8 +34,7 @@ struct SuspendedChannel {
     std::uint32_t window = 0;  ///< bytes that the guest may send on it
     bool operator==(const Stream&) const = default;
   };
-  std::vector<Stream> streams = {};    ///< that the guest has open
-  std::vector<std::string> keys = {};  ///< of commands, oldest first
+  std::vector<Stream> streams = {};  ///< that the guest has open
   bool operator==(const SuspendedChannel&) const = default;
 };
 

@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::size_t k_most_clients = 512;
 constexpr std::size_t k_most_streams = 512;
-// Keys are kept for as many commands, so that a repeat is recognised long after its first try.
-constexpr std::size_t k_most_keys = 4096;
 // Requests carry no credit: clients wait while so much of theirs has not reached the guest.
 constexpr std::size_t k_guest_backlog = std::size_t{4} << 20;
 // Credit that the guest grants costs it nothing, so a client that stalls could be made to hold any number of
@@ -52,7 +50,6 @@ Relay::Relay(boost::asio::io_context& loop, machine::GuestLink::Parts guest, Rel
       generation_(std::move(state.generation)),
       events_(std::move(events)),
       next_guest_stream_(guest.next_stream) {
-  for (const auto& key : state.keys) is_new_key(key);
   for (const auto& stream : state.streams) {
     auto& route = routes_[stream.number];
     route.started = stream.started;
@@ -119,7 +116,7 @@ void Relay::interrupt_streams(const Error& reason) {
       auto& route = routes_.at(guest_stream);
       route.client = 0;
       // One that waits for credit would wait for ever: nobody grants it any more.
-      if (!route.is_command) guest_->send({.type = FrameType::cancel, .stream = guest_stream}, {});
+      if (!route.is_command) cancel(guest_stream, route);
     }
     client.streams.clear();
   }
@@ -140,6 +137,11 @@ void Relay::abandon(std::uint32_t guest_stream, Route& route) {
   guest_->send({.type = FrameType::credit, .stream = guest_stream}, encode_credit(missing));
 }
 
+void Relay::cancel(std::uint32_t guest_stream, Route& route) {
+  if (std::exchange(route.cancelled, true)) return;
+  guest_->send({.type = FrameType::cancel, .stream = guest_stream}, {});
+}
+
 RelayState Relay::state() const {
   RelayState state{.generation = generation_,
                    .next_stream = next_guest_stream_,
@@ -151,7 +153,6 @@ RelayState Relay::state() const {
     state.streams.push_back(
         {.number = stream, .started = route.started, .window = route.from_guest.outstanding()});
   }
-  state.keys.assign(key_order_.begin(), key_order_.end());
   return state;
 }
 
@@ -246,15 +247,15 @@ void Relay::on_request(std::uint64_t id, Client& client, Frame frame) {
                         fmt::format("The machine has {} operations under way already", k_most_streams),
                         {.retryable = true}));
   }
-  if (auto* exec = std::get_if<ExecRequest>(&*request); exec && !is_new_key(exec->key)) {
-    return refuse(client, stream,
-                  Error(ErrorCode::conflict, "A command with this idempotency key was started before"));
-  }
   auto guest_stream = next_guest_stream_++;
   auto& route = routes_[guest_stream];
   route.client = id;
   route.client_stream = stream;
-  route.is_command = std::holds_alternative<ExecRequest>(*request);
+  if (const auto* exec = std::get_if<ExecRequest>(&*request)) {
+    route.is_command = true;
+    route.has_key = !exec->key.empty();
+    route.input_open = exec->stdin_mode == StdinMode::stream;
+  }
   client.streams[stream] = guest_stream;
   guest_->send({.type = FrameType::request, .stream = guest_stream}, std::move(frame.payload));
   set_clients_paused();
@@ -268,6 +269,8 @@ void Relay::forward_to_guest(std::uint64_t id, Route& route, std::uint32_t guest
   } else if (costs_credit(type)) {
     if (!route.from_client.receive(frame.payload.size())) return drop_client(id);
   }
+  if (type == FrameType::input && frame.header.has(FrameFlag::end_of_data)) route.input_open = false;
+  if (type == FrameType::cancel) return cancel(guest_stream, route);
   frame.header.stream = guest_stream;
   guest_->send(frame.header, std::move(frame.payload));
 }
@@ -278,8 +281,11 @@ void Relay::drop_client(std::uint64_t id) {
   found->second.socket->close();
   for (auto [client_stream, guest_stream] : found->second.streams) {
     // The route stays for the frames that are on their way, up to the final one.
-    routes_.at(guest_stream).client = 0;
-    guest_->send({.type = FrameType::cancel, .stream = guest_stream}, {});
+    auto& route = routes_.at(guest_stream);
+    route.client = 0;
+    // Half an input must not pass for a whole one.
+    bool outlives = route.has_key && !route.input_open && !route.cancelled;
+    outlives ? abandon(guest_stream, route) : cancel(guest_stream, route);
   }
   bool used = found->second.uses;
   clients_.erase(found);
@@ -381,17 +387,6 @@ void Relay::set_clients_paused() {
       client.socket->resume();
     }
   }
-}
-
-bool Relay::is_new_key(const std::string& key) {
-  if (key.empty()) return true;
-  if (!keys_.insert(key).second) return false;
-  key_order_.push_back(key);
-  if (key_order_.size() > k_most_keys) {
-    keys_.erase(key_order_.front());
-    key_order_.pop_front();
-  }
-  return true;
 }
 
 }  // namespace holt::monitor

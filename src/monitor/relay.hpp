@@ -13,13 +13,11 @@
 #include "monitor/frame_socket.hpp"
 
 #include <cstdint>
-#include <deque>
 #include <expected>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -98,7 +96,10 @@ class Relay {
     std::uint32_t client_stream = 0;
     bool started = false;
     bool is_command = false;
-    bool abandoned = false;  ///< the guest goes on with it, and nobody wants what it says
+    bool has_key = false;     ///< a caller that is lost may come back for it
+    bool cancelled = false;   ///< the guest has been told
+    bool input_open = false;  ///< the client has more to say to it
+    bool abandoned = false;   ///< the guest goes on with it, and nobody wants what it says
     protocol::ReceiveWindow from_guest;
     protocol::ReceiveWindow from_client;
     Answer answer = {};
@@ -108,6 +109,7 @@ class Relay {
   void on_connection_frame(std::uint64_t id, Client& client, const protocol::Frame& frame);
   void on_request(std::uint64_t id, Client& client, protocol::Frame frame);
   void forward_to_guest(std::uint64_t id, Route& route, std::uint32_t guest_stream, protocol::Frame frame);
+  /// A client that is gone without a word: its commands end, but for those that it may come back for.
   void drop_client(std::uint64_t id);
   void refuse(Client& client, std::uint32_t stream, const Error& error);
 
@@ -116,12 +118,11 @@ class Relay {
   /// Counts one more grant for this client; false when it has left too many untaken.
   bool has_room_for_grant(std::uint64_t id);
   void abandon(std::uint32_t guest_stream, Route& route);
+  void cancel(std::uint32_t guest_stream, Route& route);
   void finish_route(std::uint32_t guest_stream);
   void guest_gone(const Error& reason);
   void break_guest(const std::string& rule);
   void set_clients_paused();
-
-  bool is_new_key(const std::string& key);
 
   boost::asio::io_context& loop_;
   std::shared_ptr<FrameSocket> guest_;
@@ -132,8 +133,6 @@ class Relay {
   std::map<std::uint64_t, Client> clients_;
   std::map<std::uint32_t, Route> routes_;
   std::optional<Error> refusal_;
-  std::deque<std::string> key_order_;
-  std::set<std::string> keys_;
   bool paused_ = false;
 };
 

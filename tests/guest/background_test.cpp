@@ -176,6 +176,46 @@ TEST_F(Background, ARepeatedKeyGivesTheSameCommand) {
   EXPECT_EQ(start(request).id, first.id) << "also when it has ended";
 }
 
+TEST_F(Background, CHAN_14_ARepeatedKeyOfAForegroundCommandGetsTheFirstOnesResult) {
+  TempDir dir;
+  auto count = (dir.path() / "count").string();
+  protocol::ExecRequest request{.script = "echo x >> " + count + "; echo out; echo err >&2; exit 5",
+                                .key = "once"};
+  for (int i = 0; i < 3; ++i) {
+    auto result = client.call(request);
+    EXPECT_EQ(result.output, "out\n");
+    EXPECT_EQ(result.error_output, "err\n");
+    EXPECT_EQ(result.reply<ExecReply>().exit_code, 5);
+  }
+  EXPECT_EQ(read_file(count, 100), "x\n");
+  EXPECT_TRUE(list().empty()) << "it is none of the background";
+  auto other = request;
+  other.script = "true";
+  EXPECT_EQ(client.call(other).failure().code, "CONFLICT");
+  EXPECT_EQ(client.call(StartCommandRequest{.command = request}).failure().code, "CONFLICT");
+}
+
+TEST_F(Background, CHAN_14_WhoeverRepeatsACommandThatRunsMayCancelItForAll) {
+  protocol::ExecRequest request{.script = "echo up; exec sleep 300", .key = "once"};
+  auto first = client.open(request);
+  auto second = client.open(request);
+  client.wait_until(second, [](const StreamResult& r) { return r.output == "up\n"; });
+  client.send({.type = FrameType::cancel, .stream = second});
+  EXPECT_EQ(client.wait(second).failure().code, "CANCELLED");
+  EXPECT_EQ(client.wait(first).failure().code, "CANCELLED");
+  EXPECT_EQ(client.call(request).failure().code, "CANCELLED") << "and nothing is started again";
+}
+
+TEST_F(Background, CHAN_14_AKeyWhoseCommandWasForgottenStartsNothing) {
+  protocol::ExecRequest request{.argv = {"true"}, .key = "once"};
+  client.call(request);
+  for (std::size_t i = 0; i < protocol::k_max_commands; ++i) wait(start(script("true")).id);
+  EXPECT_EQ(client.call(request).failure().code, "CONFLICT");
+  protocol::ExecRequest unstarted{.argv = {"true"}, .cwd = "/nowhere", .key = "other"};
+  EXPECT_EQ(client.call(unstarted).failure().code, "NOT_FOUND");
+  EXPECT_EQ(client.call(unstarted).failure().code, "NOT_FOUND") << "what ran nothing used up no key";
+}
+
 TEST_F(Background, WhatCannotRunIsACommandThatHasEnded) {
   auto missing = start({.command = {.argv = {"/nope"}}, .log_limit = 1000});
   EXPECT_EQ(missing.result->exit_code, 127);

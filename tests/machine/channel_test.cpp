@@ -1,7 +1,7 @@
 // A guest that lies, and one that is merely slow: cases CHAN of the project's list, against relay and client.
 #include "machine/exec_stream.hpp"
-#include "machine/fake_guest.hpp"
 #include "machine/file_streams.hpp"
+#include "machine/hosted_machine.hpp"
 #include "machine/socket_address.hpp"
 #include "machine/tree_copy.hpp"
 
@@ -273,12 +273,58 @@ TEST(Channel, AStopGivesFileOperationsUpAndLeavesCommandsTheirGrace) {
   EXPECT_TRUE(eventually([&] { return std::ranges::count(fake.seen(), FrameType::cancel) == 1; }));
 }
 
-TEST(Channel, CHAN_14_AKeyStartsOneCommand) {
-  FakeMachine fake(on_request(
-      [](GuestVoice& guest, std::uint32_t stream) { guest.say(FrameType::reply, stream, exit_reply(0)); }));
-  EXPECT_EQ(run(fake, {.idempotency_key = "k"}).exit_code, 0);
-  EXPECT_EQ(code_of([&] { run(fake, {.idempotency_key = "k"}); }), ErrorCode::conflict);
-  EXPECT_EQ(std::ranges::count(fake.seen(), FrameType::request), 1);
+TEST(Channel, CHAN_14_ALostCallerEndsACommandUnlessItMayComeBackForIt) {
+  FakeMachine fake([](GuestVoice& guest, const Frame& frame) {
+    if (!is_request(frame)) return;
+    auto request = decode_request(frame.payload);
+    if (request && std::holds_alternative<ExistsRequest>(*request))
+      guest.say(FrameType::reply, frame.header.stream, encode(ExistsReply{}));
+  });
+  auto seen = [&](FrameType type) { return std::ranges::count(fake.seen(), type); };
+  auto is_cancelled = [&](const ExecOptions& options, auto end) {
+    auto requests = seen(FrameType::request);
+    auto cancels = seen(FrameType::cancel);
+    {
+      auto stream = open_command(fake.folder(), {.argv = {"x"}}, options, 0);
+      EXPECT_TRUE(eventually([&] { return seen(FrameType::request) > requests; }));
+      end(stream);
+    }
+    // The relay takes what comes in its order: it has said what it had to say when it answers this.
+    ask_for<ExistsReply>(fake.folder(), ExistsRequest{.path = "/"}, Effect::none, {});
+    return seen(FrameType::cancel) > cancels;
+  };
+  auto lose = [](ExecStream& stream) { stream.abandon(); };
+  auto kill = [](ExecStream& stream) { stream.kill(); };
+  EXPECT_TRUE(is_cancelled({}, lose));
+  EXPECT_FALSE(is_cancelled({.idempotency_key = "k"}, lose));
+  EXPECT_TRUE(is_cancelled({.idempotency_key = "k"}, kill));
+  EXPECT_TRUE(is_cancelled({.stdin_mode = holt::StdinMode::pipe, .idempotency_key = "k"}, lose))
+      << "a part of an input would pass for all of it";
+}
+
+TEST(Channel, CHAN_14_ARepeatAttachesToTheCommandOfTheFirst) {
+  HostedMachine machine;
+  TempDir dir;
+  auto fifo = (dir.path() / "go").string();
+  auto script = "echo begun >> " + (dir.path() / "count").string() + "; mkfifo " + fifo +
+                "; echo up; read x < " + fifo + "; echo $x; exit 3";
+  ExecOptions options{.idempotency_key = "k"};
+  {
+    auto lost = open_command(machine.folder(), {.script = script}, options, 0);
+    EXPECT_EQ(lost.next()->data, "up\n");
+    lost.abandon();
+  }
+  auto again = open_command(machine.folder(), {.script = script}, options, 0);
+  EXPECT_EQ(again.next()->data, "up\n");
+  run_command(machine.folder(), {.script = "echo on > " + fifo}, {});
+  EXPECT_EQ(again.next()->data, "on\n");
+  EXPECT_EQ(again.next()->result.exit_code, 3);
+  auto ended = open_command(machine.folder(), {.script = script}, options, 0);
+  EXPECT_EQ(ended.next()->data, "up\non\n");
+  EXPECT_EQ(ended.next()->result.exit_code, 3);
+  EXPECT_EQ(read_file(dir.path() / "count", 100), "begun\n");
+  EXPECT_EQ(code_of([&] { run_command(machine.folder(), {.argv = {"true"}}, options); }),
+            ErrorCode::conflict);
 }
 
 TEST(Channel, CHAN_28_RubbishFromAClientEndsThatClientOnly) {

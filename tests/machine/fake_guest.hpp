@@ -191,7 +191,7 @@ inline std::optional<ErrorCode> code_of(const std::function<void()>& action) {
 }
 
 inline bool eventually(const std::function<bool()>& holds) {
-  auto deadline = Deadline::after(10s);
+  auto deadline = Deadline::after(60s);
   while (!holds()) {
     if (deadline.passed()) return false;
     std::this_thread::sleep_for(1ms);

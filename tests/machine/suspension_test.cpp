@@ -47,8 +47,7 @@ class SuspensionFiles : public ::testing::Test {
                         .expected_sequence = 7,
                         .unparsed = std::string("\0\xff half", 7),
                         .unsent = std::string("\0frame", 6),
-                        .streams = {{.number = 4, .started = true, .window = 12}, {.number = 5}},
-                        .keys = {"old", std::string("\0new", 4)}}};
+                        .streams = {{.number = 4, .started = true, .window = 12}, {.number = 5}}}};
   }
 
   TempDir dir;
@@ -108,16 +107,6 @@ TEST_F(SuspensionFiles, DamageInAnyByteIsRefusedOrHarmless) {
     write_file_atomically(file, rubbish);
     EXPECT_EQ(code_of([&] { read_suspension(folder); }), ErrorCode::storage_error) << rubbish;
   }
-}
-
-TEST_F(SuspensionFiles, ManyKeysAreKeptUpToALimitTheNewestFirst) {
-  auto suspension = whole();
-  suspension.channel.keys.assign(3000, std::string(1000, 'k'));
-  suspension.channel.keys.back() = "newest";
-  write_suspension(folder, suspension);
-  auto keys = read_suspension(folder).channel.keys;
-  EXPECT_LT(keys.size(), 1100u);
-  EXPECT_EQ(keys.back(), "newest");
 }
 
 TEST(Events, AreKeptInOrderWithTheirCodes) {

@@ -74,10 +74,12 @@ def test_limits_bound_a_command(machine: holt.Machine) -> None:
 
 
 def test_a_repeat_with_the_same_idempotency_key_starts_nothing(machine: holt.Machine) -> None:
-    script = "echo once >> /root/once"
-    machine.exec(script, shell=True, idempotency_key="only-one")
+    script = "echo once >> /root/once; echo done; exit 3"
+    for _ in range(2):
+        result = machine.exec(script, shell=True, idempotency_key="only-one")
+        assert (result.text, result.exit_code) == ("done\n", 3)
     with pytest.raises(holt.ConflictError):
-        machine.exec(script, shell=True, idempotency_key="only-one")
+        machine.exec("another", shell=True, idempotency_key="only-one")
     first = machine.start_command(["sleep", "4246"], idempotency_key="one-in-the-background")
     again = machine.start_command(["sleep", "4246"], idempotency_key="one-in-the-background")
     assert first.id == again.id

@@ -315,7 +315,8 @@ class Machine:
             `OutputLimitError` raised.
         :param deadline: on the host, of the whole call: `TimeoutError`. Default: 5 s behind `timeout`, none without.
         :param limits: what it may use at most.
-        :param idempotency_key: a repeat with the same key starts nothing and is `ConflictError`.
+        :param idempotency_key: a repeat of the call with the same key starts nothing and returns what the first did;
+            another command with it is `ConflictError`.
         """
         options = _requests.exec_options(
             env=env, working_dir=working_dir, user=user, timeout=timeout, deadline=deadline, limits=limits,
