@@ -18,7 +18,7 @@ constexpr std::size_t k_token_bytes = std::size_t{64} << 10;
 constexpr std::string_view k_withheld = "***";
 constexpr const char* k_client_id = "holt";
 constexpr const char* k_log_in =
-    "Log in with podman, skopeo or docker login, or name a file of credentials with --auth-file";
+    "Log in with podman, skopeo or docker login, or name a file of credentials with --auth-file.";
 
 /// What may stand in a header behind "Bearer " (RFC 6750, 2.1), and in nothing but it.
 bool is_token(const std::string& text) {
@@ -62,7 +62,7 @@ Authorizer::Authorizer(std::string registry, std::string repository, const Regis
       hint_(k_log_in) {}
 
 void Authorizer::refuse(const std::string& reason) const {
-  throw Error(ErrorCode::unauthorized, fmt::format("Log in to {} for {}: {}", registry_, repository_, reason),
+  throw Error(ErrorCode::unauthorized, fmt::format("log in to {} for {}: {}", registry_, repository_, reason),
               {.subject = registry_, .hint = hint_});
 }
 
@@ -155,7 +155,7 @@ std::string Authorizer::bearer(const Challenge& challenge, SafeHttp& http, const
   const auto& known = credentials();
   bool same_site = is_same_site(*realm, home);
   if (known && !same_site) {
-    hint_ = fmt::format("{} is not of this registry's site, so your credentials were not sent to it",
+    hint_ = fmt::format("{} is not of this registry's site, so your credentials were not sent to it.",
                         realm->origin());
   }
 
@@ -168,7 +168,7 @@ std::string Authorizer::bearer(const Challenge& challenge, SafeHttp& http, const
                             return too_long ? HttpHandlers::Next::enough : HttpHandlers::Next::go_on;
                           }});
   std::string what =
-      fmt::format("Get a token for {} of {} from {}", repository_, registry_, answer.url.origin());
+      fmt::format("get a token for {} of {} from {}", repository_, registry_, answer.url.origin());
   int status = answer.head.status;
   if (status == 429 || status >= 500) {
     throw Refusal(what, answer.head, scrubbed(body),

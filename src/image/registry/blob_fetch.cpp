@@ -75,7 +75,7 @@ void BlobFetch::attempt(RegistryClient& client) {
     // Where the body says its length, a short one is a wrong blob and not a broken transfer.
     if (sink_.offset() < descriptor_.size && !head.is_delimited()) {
       throw TransferError(TransferError::Kind::broken,
-                          fmt::format("Fetch {} from {}: the connection ended", what_, client.registry()));
+                          fmt::format("fetch {} from {}: the connection ended", what_, client.registry()));
     }
   } catch (const Refusal& refusal) {
     if (refusal.status() != k_not_satisfiable || offset == 0) throw;

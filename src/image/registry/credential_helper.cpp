@@ -21,9 +21,9 @@ constexpr std::string_view k_not_found = "credentials not found";
 [[noreturn]] void fail(const std::string& name, const std::string& registry, const std::string& reason) {
   throw Error(
       ErrorCode::unauthorized,
-      fmt::format("Ask the credential helper {} for {}: {}", printable(name, k_helper_name), registry,
+      fmt::format("ask the credential helper {} for {}: {}", printable(name, k_helper_name), registry,
                   reason),
-      {.subject = registry, .hint = "Run docker-credential-NAME get yourself to see what is wrong with it"});
+      {.subject = registry, .hint = "Run docker-credential-NAME get yourself to see what is wrong with it."});
 }
 
 bool is_helper_name(const std::string& name) {

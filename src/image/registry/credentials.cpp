@@ -65,7 +65,7 @@ class AuthFile {
     auto json = parse_json(text);
     if (!json || !json->is_object()) {
       throw Error(ErrorCode::invalid_config,
-                  fmt::format("Read credentials from {}: it is not a JSON object", path.string()),
+                  fmt::format("read credentials from {}: it is not a JSON object", path.string()),
                   {.subject = path.string()});
     }
     json_ = std::move(*json);

@@ -33,7 +33,7 @@ class CurlLibrary {
  public:
   CurlLibrary() {
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-      throw Error(ErrorCode::internal, "Set up libcurl: it refused");
+      throw Error(ErrorCode::internal, "set up libcurl: it refused");
     }
   }
   ~CurlLibrary() { curl_global_cleanup(); }
@@ -51,7 +51,7 @@ std::string_view trimmed(std::string_view text) {
 void check_header(const std::string& name, const std::string& value) {
   if (std::ranges::any_of(value, [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
     throw Error(ErrorCode::network_error,
-                fmt::format("Send the HTTP header {}: its value holds a control character", name));
+                fmt::format("send the HTTP header {}: its value holds a control character", name));
   }
 }
 
@@ -210,7 +210,7 @@ TransferError::Kind kind_of(CURLcode code) {
   ErrorDetails details;
   if (kind == TransferError::Kind::untrusted) {
     details.hint =
-        "If the registry's certificate is of an authority of your own, name its file with --ca-file";
+        "If the registry's certificate is of an authority of your own, name its file with --ca-file.";
   }
   throw TransferError(kind, reason, std::move(details));
 }
@@ -294,7 +294,7 @@ void HttpSession::Handles::run(Exchange& exchange, const HttpOptions& options) {
   for (bool connected = false;;) {
     int running = 0;
     if (curl_multi_perform(multi.get(), &running) != CURLM_OK) {
-      throw Error(ErrorCode::internal, "Go on with an HTTP exchange: libcurl refused");
+      throw Error(ErrorCode::internal, "go on with an HTTP exchange: libcurl refused");
     }
     if (auto code = result()) {
       if (exchange.failure) std::rethrow_exception(exchange.failure);
@@ -329,7 +329,7 @@ HttpHead HttpSession::send(const HttpRequest& request, const HttpHandlers& handl
   Exchange exchange(handlers);
   handles_->set_up(request, options_, exchange, headers);
   if (curl_multi_add_handle(handles_->multi.get(), handles_->easy.get()) != CURLM_OK) {
-    throw Error(ErrorCode::internal, "Start an HTTP exchange: libcurl refused");
+    throw Error(ErrorCode::internal, "start an HTTP exchange: libcurl refused");
   }
   struct Removal {
     Handles& handles;

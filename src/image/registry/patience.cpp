@@ -43,7 +43,7 @@ bool Patience::grants(const Refusal& refusal) {
     throw Error(ErrorCode::limit_exceeded,
                 fmt::format("{}; more than the {} s that holt waits in all", refusal.what(),
                             std::chrono::duration_cast<std::chrono::seconds>(k_patience).count()),
-                {.subject = refusal.subject(), .hint = "Try again later", .retryable = true});
+                {.subject = refusal.subject(), .hint = "Try again later.", .retryable = true});
   }
   ++put_off_;
   waited_ += wait;

@@ -18,7 +18,7 @@ inline constexpr std::size_t k_error_body_bytes = std::size_t{64} << 10;
 /// NETWORK_ERROR.
 class Refusal : public Error {
  public:
-  /// `what` is what was tried, e.g. "Fetch the manifest of app:1 from 127.0.0.1:5000".
+  /// `what` is what was tried, e.g. "fetch the manifest of app:1 from 127.0.0.1:5000".
   Refusal(const std::string& what, const HttpHead& head, std::string_view body,
           std::optional<double> retry_after, ErrorDetails details = {});
 

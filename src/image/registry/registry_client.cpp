@@ -21,7 +21,7 @@ bool is_success(int status) {
 Endpoint mirror_endpoint(const std::string& base, const std::string& repository) {
   auto url = parse_url(base);
   if (!url || !url->query.empty()) {
-    throw Error(ErrorCode::invalid_config, fmt::format("Use a registry mirror: its base URL is not taken, {}",
+    throw Error(ErrorCode::invalid_config, fmt::format("use a registry mirror: its base URL is not taken, {}",
                                                        url ? std::string("it has a query") : url.error()));
   }
   while (url->path.ends_with('/')) url->path.pop_back();
@@ -53,7 +53,7 @@ Url RegistryClient::find_home() {
   auto secure = parse_url("https://" + host);
   auto plain = parse_url("http://" + host);
   if (!secure || !plain) {
-    throw Error(ErrorCode::usage, fmt::format("Use the registry {}: this is no host", printable(host, 300)));
+    throw Error(ErrorCode::usage, fmt::format("use the registry {}: this is no host", printable(host, 300)));
   }
   secure->path.clear();
   plain->path.clear();
@@ -106,7 +106,7 @@ HttpHead RegistryClient::get(const Get& request) {
     }
   } catch (const TransferError& error) {
     throw TransferError(error.kind(),
-                        fmt::format("Fetch {} from {}: {}", request.what, endpoint_.registry, error.what()),
+                        fmt::format("fetch {} from {}: {}", request.what, endpoint_.registry, error.what()),
                         {.subject = endpoint_.registry, .hint = error.hint(), .retryable = true});
   }
 }
@@ -115,7 +115,7 @@ void RegistryClient::throw_refusal(const Get& request, const SafeHttp::Answer& a
                                    std::string_view body) {
   ErrorDetails details{.subject = endpoint_.registry};
   if (answer.head.status == k_unauthorized || answer.head.status == 403) details.hint = authorizer_.hint();
-  throw Refusal(fmt::format("Fetch {} from {}", request.what, endpoint_.registry), answer.head,
+  throw Refusal(fmt::format("fetch {} from {}", request.what, endpoint_.registry), answer.head,
                 authorizer_.without_secrets(std::string(body)),
                 retry_after_seconds(answer.head.headers, surroundings_.now()), std::move(details));
 }

@@ -2,6 +2,7 @@
 
 #include "holt/base/encoding.hpp"
 #include "holt/base/log.hpp"
+#include "image/blobs.hpp"
 #include "image/oci/media_types.hpp"
 #include "image/registry/blob_fetch.hpp"
 
@@ -26,7 +27,7 @@ std::string accepted_manifests() {
 
 [[noreturn]] void throw_too_long(const std::string& what, const std::string& registry, std::size_t limit) {
   throw Error(ErrorCode::limit_exceeded,
-              fmt::format("Fetch {} from {}: it is longer than the {} bytes that one may have", what,
+              fmt::format("fetch {} from {}: it is longer than the {} bytes that one may have", what,
                           registry, limit),
               {.subject = registry});
 }
@@ -57,7 +58,7 @@ RegistrySource::RegistrySource(const Reference& reference, const RegistryOptions
   if (options_.ca_file && !std::filesystem::exists(*options_.ca_file)) {
     throw Error(
         ErrorCode::not_found,
-        fmt::format("Trust the certificates in {}: there is no such file", options_.ca_file->string()),
+        fmt::format("trust the certificates in {}: there is no such file", options_.ca_file->string()),
         {.subject = options_.ca_file->string()});
   }
   if (auto it = options_.mirrors.find(reference_.registry()); it != options_.mirrors.end()) {
@@ -79,8 +80,10 @@ void RegistrySource::from_each(Patience& patience, const std::function<void(Regi
       return ask(*place->client);
     } catch (const Error& error) {
       if (!is_elsewhere_perhaps(error.code())) throw;
-      if (error.code() == ErrorCode::network_error) place->dead = true;
-      logger("holt.image")->warn("The mirror {} is passed over: {}", place->client->registry(), error.what());
+      place->dead = error.code() == ErrorCode::network_error;
+      logger("holt.image")
+          ->log(place->dead ? spdlog::level::warn : spdlog::level::info, "The mirror {} is passed over: {}",
+                place->client->registry(), error.what());
     }
   }
 }
@@ -119,9 +122,7 @@ RawDocument RegistrySource::top() {
   auto promised = fetched.head.header("docker-content-digest");
   std::string actual = "sha256:" + sha256_hex(fetched.document.bytes);
   if (is_digest(promised) && promised != actual) {
-    throw Error(ErrorCode::digest_mismatch,
-                fmt::format("Fetch {}: the registry calls it {}, but it is {}", what, promised, actual),
-                {.subject = name()});
+    throw digest_mismatch(promised, fmt::format("{} sends {} under that name", name(), actual));
   }
   return std::move(fetched.document);
 }
