@@ -193,12 +193,14 @@ Ext4Writer::Inode Ext4Writer::add_symlink(const std::string& target, const Metad
   if (target.empty() || target.size() >= k_block_bytes) {
     throw Error(ErrorCode::image_invalid, fmt::format("a link's target has {} bytes", target.size()));
   }
+  Metadata of_link = metadata;
+  of_link.permissions = 0777;  // as Linux gives every link; an archive may say otherwise
   if (target.size() < k_in_inode_bytes) {
-    return add_inode(LINUX_S_IFLNK, {.size = target.size(), .in_inode = target}, metadata);
+    return add_inode(LINUX_S_IFLNK, {.size = target.size(), .in_inode = target}, of_link);
   }
   begin_file();
   put_block(0, target);
-  return add_inode(LINUX_S_IFLNK, {.size = target.size(), .runs = runs_}, metadata);
+  return add_inode(LINUX_S_IFLNK, {.size = target.size(), .runs = runs_}, of_link);
 }
 
 Ext4Writer::Inode Ext4Writer::add_special(EntryKind kind, std::uint32_t major, std::uint32_t minor,
