@@ -1,5 +1,7 @@
 #include "cli/images.hpp"
 
+#include "holt/machine/machine_image.hpp"
+
 namespace holt::cli {
 
 ImageUsers image_users(Session& session) {
@@ -10,12 +12,56 @@ ImageUsers image_users(Session& session) {
   return users;
 }
 
+std::function<bool(const image::Image&)> used_by_machines(Session& session) {
+  return [&session](const image::Image& image) { return image_users(session).contains(image.digest); };
+}
+
 Json image_json(const image::Image& image, const ImageUsers& users) {
   auto found = users.find(image.digest);
   return {
       {"reference", image.reference}, {"digest", image.digest},
       {"size", image.size},           {"created", image.created},
       {"platform", image.platform},   {"usedBy", found != users.end() ? Json(found->second) : Json::array()}};
+}
+
+Json whole_image_json(const image::Image& image, const ImageUsers& users) {
+  const auto& config = image.config;
+  Json json = image_json(image, users);
+  json["manifestDigest"] = image.manifest_digest.empty() ? Json() : Json(image.manifest_digest);
+  json["layers"] = image.layers;
+  json["diskBytes"] = image.disk_bytes;
+  json["path"] = image.ext4.string();
+  json["config"] = {{"env", config.env},
+                    {"workingDir", config.working_dir},
+                    {"user", config.user},
+                    {"entrypoint", config.entrypoint},
+                    {"cmd", config.cmd},
+                    {"stopSignal", config.stop_signal},
+                    {"exposedPorts", config.exposed_ports},
+                    {"volumes", config.volumes},
+                    {"labels", Json(config.labels)}};
+  return json;
+}
+
+image::Image with_progress(Session& session, PullProgress& progress,
+                           const std::function<image::Image()>& fetch) {
+  try {
+    auto image = fetch();
+    progress.finish();
+    return image;
+  } catch (const Error& e) {
+    if (e.code() == ErrorCode::cancelled && session.interrupts.signal()) progress.interrupted();
+    session.output.clear_progress();
+    throw;
+  }
+}
+
+image::Image obtain_image_of(Session& session, const std::string& name, image::PullPolicy pull,
+                             const HostConfig& host) {
+  PullProgress progress(session, name);
+  return with_progress(session, progress, [&] {
+    return obtain_image(name, {.pull = pull, .progress = progress.sink(), .call = session.call()}, host);
+  });
 }
 
 }  // namespace holt::cli

@@ -64,6 +64,8 @@ void MachineFlags::declare(Options& options) {
   options.duration("--idle-timeout", idle_timeout_, "Stop it after so long without client and user process");
   options.duration("--idle-suspend", idle_suspend_, "Suspend it after so long without client");
   options.flag("--require-kvm", require_kvm_, "Refuse software emulation, which is no isolation boundary");
+  options.text("--pull", "WHEN", pull_, "When the image is pulled: missing (default), always or never");
+  registry_.declare(options);
 
   options.later_flag("--net", "a network in the machine");
   options.later_value("--allow-host", "a network in the machine");
@@ -75,7 +77,6 @@ void MachineFlags::declare(Options& options) {
   options.later_value("--secret-env", "secrets");
   options.later_value("--secret-file", "secrets");
   options.later_value("--init", "init commands");
-  options.later_value("--pull", "pulling images");
   options.later_value("--snapshot", "starting from a snapshot");
   options.later_value("--ttl", "a time to live");
   options.later_flag("--read-only", "a read-only disk");
@@ -93,6 +94,7 @@ MachineConfig MachineFlags::config() const {
     }
     config.labels[label.substr(0, equals)] = label.substr(equals + 1);
   }
+  if (pull_) config.pull = parse_pull_policy("--pull", *pull_);
   config.working_dir = working_dir_.value_or("");
   config.user = user_.value_or("");
   if (cpus_) config.resources.cpus = *cpus_;
@@ -106,6 +108,7 @@ MachineConfig MachineFlags::config() const {
 HostConfig MachineFlags::host(Session& session) const {
   HostConfig host = session.host();
   if (require_kvm_) host.accelerator = AcceleratorChoice::require_kvm;
+  registry_.apply(host.registry);
   return host;
 }
 

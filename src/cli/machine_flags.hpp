@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/options.hpp"
+#include "cli/registry_flags.hpp"
 #include "cli/session.hpp"
 #include "holt/machine/config.hpp"
 
@@ -23,7 +24,7 @@ class MachineFlags {
   void declare(Options& options);
   /// Everything but name, image and lifetime. Throws Error USAGE.
   MachineConfig config() const;
-  /// The host, with --require-kvm put in.
+  /// The host, with --require-kvm and the flags of registries put in.
   HostConfig host(Session& session) const;
 
  private:
@@ -38,6 +39,8 @@ class MachineFlags {
   std::optional<Duration> idle_timeout_;
   std::optional<Duration> idle_suspend_;
   bool require_kvm_ = false;
+  std::optional<std::string> pull_;
+  RegistryFlags registry_;
 };
 
 }  // namespace holt::cli

@@ -100,8 +100,8 @@ Outcome<> move_into(const char* mount_point) {
   struct stat status{};
   if (::lstat(target.c_str(), &status) != 0) return refuse_errno(errno, "make folder", mount_point);
   if (!S_ISDIR(status.st_mode)) {
-    return refuse(ErrorCode::image_invalid, "the image has something else where a folder must be",
-                  mount_point);
+    return refuse(ErrorCode::image_invalid,
+                  std::string("the image has something other than a folder at ") + mount_point, mount_point);
   }
   if (::mount(mount_point, target.c_str(), nullptr, MS_MOVE, nullptr) != 0) {
     return refuse_errno(errno, "move", mount_point);

@@ -7,6 +7,9 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <map>
+#include <optional>
+#include <sstream>
 #include <unistd.h>
 #include <vector>
 
@@ -42,6 +45,38 @@ JailChoice jail_variable() {
               {.subject = "HOLT_JAIL", .hint = "Use auto, require or off."});
 }
 
+std::optional<std::filesystem::path> optional_path(const char* name) {
+  auto path = path_variable(name);
+  return path.empty() ? std::nullopt : std::optional(std::move(path));
+}
+
+bool switch_variable(const char* name) {
+  const char* value = std::getenv(name);
+  std::string word = value != nullptr ? value : "";
+  if (word.empty() || word == "0" || word == "false" || word == "no" || word == "off") return false;
+  if (word == "1" || word == "true" || word == "yes" || word == "on") return true;
+  throw Error(ErrorCode::invalid_config,
+              fmt::format("{}=\"{}\" is neither 1 nor 0", name, printable(word, 100)),
+              {.subject = name, .hint = "Use 1 or 0."});
+}
+
+std::map<std::string, std::vector<std::string>> mirrors_variable() {
+  const char* value = std::getenv("HOLT_MIRROR");
+  std::istringstream words(value != nullptr ? value : "");
+  std::map<std::string, std::vector<std::string>> mirrors;
+  for (std::string word; words >> word;) {
+    auto equals = word.find('=');
+    if (equals == 0 || equals == std::string::npos || word.find("://", equals) == std::string::npos) {
+      throw Error(ErrorCode::invalid_config,
+                  fmt::format("HOLT_MIRROR: \"{}\" is no mirror", printable(word.substr(0, equals), 100)),
+                  {.subject = "HOLT_MIRROR",
+                   .hint = "Write docker.io=https://mirror.example, with spaces between several."});
+    }
+    mirrors[word.substr(0, equals)].push_back(word.substr(equals + 1));
+  }
+  return mirrors;
+}
+
 }  // namespace
 
 HostConfig HostConfig::from_environment() {
@@ -52,7 +87,11 @@ HostConfig HostConfig::from_environment() {
           .kernel = path_variable("HOLT_KERNEL"),
           .initramfs = path_variable("HOLT_INITRAMFS"),
           .accelerator = accelerator_variable(),
-          .jail = jail_variable()};
+          .jail = jail_variable(),
+          .registry = {.insecure = switch_variable("HOLT_INSECURE"),
+                       .ca_file = optional_path("HOLT_CA_FILE"),
+                       .auth_file = optional_path("HOLT_AUTH_FILE"),
+                       .mirrors = mirrors_variable()}};
 }
 
 namespace machine {

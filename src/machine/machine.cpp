@@ -1,6 +1,7 @@
 #include "holt/machine/machine.hpp"
 
 #include "holt/base/log.hpp"
+#include "holt/machine/machine_image.hpp"
 #include "holt/machine/names.hpp"
 #include "machine/background.hpp"
 #include "machine/event_log.hpp"
@@ -28,6 +29,19 @@ MachineConfig named(MachineConfig config) {
   check_machine_config(config);
   if (config.name.empty()) config.name = new_machine_name();
   return config;
+}
+
+/// The name of a new machine's image, which then is in the store.
+std::string image_for(const MachineConfig& config, const StartOptions& options, const HostConfig& host) {
+  std::string name = config.image.empty() ? std::string(image::k_default_image) : config.image;
+  if (config.pull == image::PullPolicy::missing && !image::is_local_image(name)) {
+    if (auto found = image::Store(host.directories).find(name)) return found->reference;
+  }
+  if (options.on_progress) {
+    options.on_progress({.step = StartProgress::Step::fetching_image,
+                         .text = fmt::format("Fetching the image {}", printable(name, 300))});
+  }
+  return obtain_image(name, {.pull = config.pull, .call = options.call}, host).reference;
 }
 
 }  // namespace
@@ -84,6 +98,7 @@ Machine Machine::create(const MachineConfig& wanted, const StartOptions& options
     throw Error(ErrorCode::conflict, fmt::format("There is already a machine {}", config.name),
                 {.subject = config.name, .hint = "Choose another name, or remove that machine."});
   }
+  config.image = image_for(config, options, host);
   auto launch = prepare_launch(config.resources, options, host);
   launch.env = config.env;
   bool ephemeral = config.lifetime == Lifetime::ephemeral;
@@ -118,6 +133,7 @@ Machine Machine::define(const MachineConfig& wanted, const HostConfig& host) {
   if (config.lifetime == Lifetime::ephemeral)
     throw InvalidArgument("An ephemeral machine cannot be made without starting it");
   sweep_machines(MachineFolders(host.directories));
+  config.image = image_for(config, {}, host);
   define_machine(config, host);
   return open(config.name, host);
 }

@@ -95,7 +95,7 @@ three"
   eventually no_machine
   holt_ run -d --rm -- /nope
   expect_code 127
-  holt_ run -d --rm no-such-image -- true
+  holt_ run -d --rm --pull never no-such-image -- true
   expect_code 125
   only() { [ "$("$HOLT" ls -a -q)" = "$machine" ]; }
   eventually only

@@ -27,10 +27,10 @@ setup() { export HOLT_HOME=$BATS_TEST_TMPDIR/home; }
   expect_code 0
   holt_ exec nope true
   expect_code 125
-  holt_ --json run no/such/image -- true
+  holt_ --json run --pull never no/such/image -- true
   expect_code 125
   expect_json_error NOT_FOUND
-  holt_ create x no/such/image
+  holt_ create --pull never x no/such/image
   expect_code 1
   holt_ ls -a -q
   expect_out ""

@@ -179,7 +179,7 @@ TEST_F(SmolSandboxTest, DestroyDoesNotBootAStoppedMachine) {
 }
 
 TEST_F(SmolSandboxTest, FailedBootClearsTheRefAndLeavesNothing) {
-  options_.image = "no-such-image:1";
+  options_.image = "sha256:" + std::string(64, '0');
   auto backend = fresh();
   EXPECT_THROW(Workspace(backend).working_dir_sync(), Error);
   EXPECT_FALSE(backend->ref());

@@ -299,7 +299,8 @@ TEST_F(Life, WhatIsMissingIsNamed) {
   broken = host;
   broken.kernel = "/nowhere/vmlinux";
   EXPECT_EQ(code_of([&] { Machine::create({}, {}, broken); }), ErrorCode::runtime_not_installed);
-  EXPECT_EQ(code_of([&] { create({.image = "no/such:image"}); }), ErrorCode::not_found);
+  EXPECT_EQ(code_of([&] { create({.image = "no/such:image", .pull = image::PullPolicy::never}); }),
+            ErrorCode::not_found);
   EXPECT_EQ(code_of([&] { create({.name = "a/b"}); }), ErrorCode::invalid_config);
 }
 

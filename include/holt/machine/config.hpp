@@ -1,6 +1,7 @@
 // What a machine shall be.
 #pragma once
 
+#include "holt/image/pull.hpp"
 #include "holt/machine/types.hpp"
 
 #include <map>
@@ -15,8 +16,11 @@ namespace holt {
 enum class Lifetime { persistent, ephemeral };
 
 struct MachineConfig {
-  std::string name = {};   ///< empty: new_machine_name()
-  std::string image = {};  ///< empty: the default image
+  std::string name = {};  ///< empty: new_machine_name()
+  /// Name or digest of an image, or a file or folder of this machine (image::is_local_image). Empty: the
+  /// default image.
+  std::string image = {};
+  image::PullPolicy pull = image::PullPolicy::missing;
   Resources resources = {};
   NetworkConfig network = {};
   std::map<std::string, std::string> env = {};  ///< of all its commands, over the image's

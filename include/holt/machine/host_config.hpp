@@ -1,4 +1,5 @@
-// What of the host the engine uses: folders, programs, kernel, accelerator. A value; nothing of it is global.
+// What of the host the engine uses: folders, programs, kernel, accelerator, registries. A value; nothing of
+// it is global.
 //
 //   auto host = holt::HostConfig::from_environment();
 //   host.accelerator = holt::AcceleratorChoice::require_kvm;
@@ -6,6 +7,7 @@
 #pragma once
 
 #include "holt/base/directories.hpp"
+#include "holt/image/pull.hpp"
 
 #include <filesystem>
 
@@ -35,9 +37,12 @@ struct HostConfig {
   std::filesystem::path initramfs = {};  ///< $HOLT_INITRAMFS, else the engine file initramfs.cpio
   AcceleratorChoice accelerator = AcceleratorChoice::automatic;  ///< $HOLT_ACCELERATOR: auto, kvm or tcg
   JailChoice jail = JailChoice::automatic;                       ///< $HOLT_JAIL: auto, require or off
+  /// How images are pulled: $HOLT_INSECURE (1 or 0), $HOLT_CA_FILE, $HOLT_AUTH_FILE, and $HOLT_MIRROR,
+  /// HOST=URL with spaces between several.
+  image::RegistryOptions registry = {};
 
   /// From Directories::from_environment() and the variables above; never looks at files.
-  /// Throws Error INVALID_CONFIG for a bad $HOLT_ACCELERATOR or $HOLT_JAIL.
+  /// Throws Error INVALID_CONFIG for a bad value of one, which it names.
   static HostConfig from_environment();
 };
 

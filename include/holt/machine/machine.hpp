@@ -7,7 +7,7 @@
 //
 // All calls block; each has a deadline of its own and takes another, and a CancellationToken. In coroutines
 // run them with holt::blocking(). Each call talks to the machine's monitor over a connection of its own, so a
-// Machine may be used by any number of threads at once. Depends on base/ only (no Asio, no JSON).
+// Machine may be used by any number of threads at once. Depends on base/ and image/ only (no Asio, no JSON).
 #pragma once
 
 #include "holt/machine/config.hpp"
@@ -29,7 +29,7 @@ namespace holt {
 
 /// What a start is doing: called on the calling thread.
 struct StartProgress {
-  enum class Step { probing_accelerator, building_template, waiting_for_template, booting };
+  enum class Step { fetching_image, probing_accelerator, building_template, waiting_for_template, booting };
   Step step = Step::booting;
   std::string text = {};  ///< for people, no line end
 };
@@ -42,7 +42,8 @@ struct StartOptions {
   /// machine.
   OwnerEnd owner_end = OwnerEnd::keep;
   CallOptions call = {};  ///< default deadline: 30 s for the boot, after at most 20 s of waiting for its turn
-                          ///< on a busy host; building a template comes on top, 90 s
+                          ///< on a busy host; building a template comes on top, 90 s, and a pull
+                          ///< takes what it takes
 };
 
 struct StopOptions {
@@ -71,8 +72,9 @@ enum class RemoveKind { file_or_empty_dir, tree };
 /// CANCELLED.
 class Machine {
  public:
-  /// Defines and boots. On failure nothing is left. Throws Error: INVALID_CONFIG, CONFLICT (name taken),
-  /// NOT_FOUND (image), KVM_UNAVAILABLE, HYPERVISOR_UNAVAILABLE, RUNTIME_NOT_INSTALLED, STORAGE_FULL,
+  /// Defines and boots, its image pulled or imported first where that is asked for (obtain_image). On failure
+  /// no machine is left. Throws Error: INVALID_CONFIG, CONFLICT (name taken), NOT_FOUND (image) and as
+  /// obtain_image(), KVM_UNAVAILABLE, HYPERVISOR_UNAVAILABLE, RUNTIME_NOT_INSTALLED, STORAGE_FULL,
   /// TIMEOUT, CANCELLED.
   static Machine create(const MachineConfig& config, const StartOptions& options, const HostConfig& host);
   static Machine create(const MachineConfig& config, const StartOptions& options = {});

@@ -1,4 +1,5 @@
 #include "cli/commands/commands.hpp"
+#include "cli/images.hpp"
 #include "cli/machine_flags.hpp"
 #include "cli/machines.hpp"
 #include "holt/machine/names.hpp"
@@ -32,6 +33,8 @@ class CreateCommand : public Command {
     config.name = name_;
     config.image = image_.value_or("");
     auto host = machine_.host(session);
+    config.image = obtain_image_of(session, config.image, config.pull, host).reference;
+    config.pull = image::PullPolicy::missing;
     auto machine =
         start_ ? Machine::create(config, session.start_options(), host) : Machine::define(config, host);
     session.output.clear_progress();

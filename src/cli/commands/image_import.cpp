@@ -1,52 +1,55 @@
 #include "cli/commands/commands.hpp"
 #include "cli/errors.hpp"
 #include "cli/images.hpp"
-#include "cli/units.hpp"
+#include "cli/machine_flags.hpp"
+#include "cli/registry_flags.hpp"
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <unistd.h>
-
-#include <fmt/format.h>
+#include <vector>
 
 namespace holt::cli {
 namespace {
 
-/// "rootfs" of "/tmp/rootfs.tar.gz".
-std::string name_of_file(const std::string& path) {
-  auto name = std::filesystem::path(path).filename().string();
-  return name.substr(0, name.find('.'));
-}
-
 class ImageImportCommand : public Command {
  public:
   CommandInfo info() const override {
-    return {.name = "image import",
-            .group = Group::images,
-            .summary = "Make an image of a tar of a root file system (plain, gzip or zstd)",
-            .usage = "[flags] FILE|- [NAME]",
-            .example = "holt image import rootfs.tar.gz mine:latest"};
+    return {
+        .name = "image import",
+        .group = Group::images,
+        .summary = "Make an image of a file or folder: OCI layout, 'docker save' archive, root file system",
+        .usage = "[flags] FILE|FOLDER|- [NAME]",
+        .example = "docker save app | holt image import -"};
   }
 
   void declare(Options& options) override {
-    options.argument("FILE", file_, "The tar; - for standard input");
-    options.optional_argument("NAME", name_, "Reference of the image (default: the file's name)");
+    options.argument("FILE", source_, "What it is, its content says; - for standard input");
+    options.optional_argument("NAME", name_, "Reference of the image (default: what the source calls it)");
+    options.text("--select", "REFERENCE", select_, "Which one of several images");
+    options.text("--platform", "OS/ARCH", platform_,
+                 "Variant of the image (default: what machines here run)");
+    options.texts("-e,--env", "NAME=VALUE", env_, "Of a root file system: environment variable");
+    options.texts("--entrypoint", "WORD", config_.entrypoint,
+                  "Of a root file system: in front of each command");
+    options.texts("--cmd", "WORD", config_.cmd, "Of a root file system: command when none is given");
+    options.text("-w,--workdir", "DIR", working_dir_, "Of a root file system: working folder of commands");
+    options.text("-u,--user", "USER", user_, "Of a root file system: user of commands");
   }
 
   Outcome run(Session& session) override {
-    if (file_ == "-" && !name_) throw usage_error("an image from standard input needs a name");
-    image::ImportOptions options{.cancel = session.interrupts.token()};
-    options.progress = [&session](const image::Progress& progress) {
-      if (session.globals.quiet) return;
-      session.output.progress(
-          fmt::format("holt: {} entries, {}", progress.entries, show_size(progress.unpacked_bytes)));
-    };
+    PullProgress progress(session, source_ == "-" ? "standard input" : source_);
+    image::ImportSourceOptions options{.reference = name_.value_or(""),
+                                       .select = select_.value_or(""),
+                                       .config = config(),
+                                       .platform = parse_platform_flag(platform_),
+                                       .progress = progress.sink(),
+                                       .cancel = session.interrupts.token()};
     image::Store store(session.host().directories);
-    auto name = name_.value_or(name_of_file(file_));
-    auto image = file_ == "-" ? store.import_root_tar(STDIN_FILENO, name, options)
-                              : store.import_root_tar(std::filesystem::path(file_), name, options);
-    session.output.clear_progress();
+    auto image = with_progress(session, progress, [&] {
+      return source_ == "-" ? image::import_image(store, STDIN_FILENO, options)
+                            : image::import_image(store, source_, options);
+    });
     if (session.globals.json) {
       session.output.json(image_json(image, {}));
     } else {
@@ -56,8 +59,22 @@ class ImageImportCommand : public Command {
   }
 
  private:
-  std::string file_;
+  image::ImageConfig config() const {
+    auto config = config_;
+    for (const auto& [name, value] : parse_env(env_)) config.env.push_back(name + "=" + value);
+    config.working_dir = working_dir_.value_or("");
+    config.user = user_.value_or("");
+    return config;
+  }
+
+  std::string source_;
   std::optional<std::string> name_;
+  std::optional<std::string> select_;
+  std::optional<std::string> platform_;
+  std::vector<std::string> env_;
+  std::optional<std::string> working_dir_;
+  std::optional<std::string> user_;
+  image::ImageConfig config_;
 };
 
 }  // namespace

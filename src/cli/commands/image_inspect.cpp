@@ -26,18 +26,7 @@ class ImageInspectCommand : public Command {
     image::Store store(session.host().directories);
     auto users = image_users(session);
     Json list = Json::array();
-    for (const auto& name : names_) {
-      auto image = store.resolve(name);
-      Json json = image_json(image, users);
-      json["diskBytes"] = image.disk_bytes;
-      json["path"] = image.ext4.string();
-      json["config"] = {{"env", image.config.env},
-                        {"workingDir", image.config.working_dir},
-                        {"user", image.config.user},
-                        {"entrypoint", image.config.entrypoint},
-                        {"cmd", image.config.cmd}};
-      list.push_back(std::move(json));
-    }
+    for (const auto& name : names_) list.push_back(whole_image_json(store.resolve(name), users));
     session.print_objects(list);
     return ToolExit{};
   }

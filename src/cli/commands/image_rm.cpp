@@ -20,16 +20,14 @@ class ImageRmCommand : public Command {
 
   void declare(Options& options) override {
     options.arguments("REFERENCE", names_, Need::required, "Images");
-    options.later_flag("--force", "deleting an image that machines use");
+    options.flag("-f,--force", force_, "Also an image that machines use: they cannot start until it is back");
   }
 
   Outcome run(Session& session) override {
     image::Store store(session.host().directories);
     Successes removed(session);
     for_each_name(session, names_, [&](const std::string& name) {
-      store.remove(name, {.in_use = [&](const image::Image& image) {
-                     return image_users(session).contains(image.digest);
-                   }});
+      store.remove(name, {.in_use = force_ ? nullptr : used_by_machines(session)});
       removed.add(name);
     });
     removed.finish();
@@ -38,6 +36,7 @@ class ImageRmCommand : public Command {
 
  private:
   std::vector<std::string> names_;
+  bool force_ = false;
 };
 
 }  // namespace

@@ -9,21 +9,9 @@
 namespace holt::cli {
 namespace {
 
-constexpr std::array<std::string_view, 15> k_later_verbs{"pull",
-                                                         "fork",
-                                                         "clone",
-                                                         "snapshot",
-                                                         "serve",
-                                                         "mcp",
-                                                         "rename",
-                                                         "port",
-                                                         "config",
-                                                         "completion",
-                                                         "image export",
-                                                         "image prune",
-                                                         "image build-default",
-                                                         "agent chat",
-                                                         "agent tools"};
+constexpr std::array<std::string_view, 11> k_later_verbs{"fork",       "clone",      "snapshot",   "serve",
+                                                         "mcp",        "rename",     "port",       "config",
+                                                         "completion", "agent chat", "agent tools"};
 
 class LaterVerb : public Command {
  public:

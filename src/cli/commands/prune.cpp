@@ -1,14 +1,12 @@
 #include "holt/machine/prune.hpp"
 
 #include "cli/commands/commands.hpp"
+#include "cli/confirm.hpp"
 #include "cli/errors.hpp"
 #include "cli/machines.hpp"
 #include "cli/units.hpp"
 
-#include <iostream>
 #include <optional>
-#include <string>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -53,15 +51,8 @@ class PruneCommand : public Command {
  private:
   static bool confirm(Session& session, const PruneResult& found) {
     if (found.items.empty()) return false;
-    if (session.globals.no_input || ::isatty(STDIN_FILENO) == 0) {
-      throw usage_error("'prune' would ask, and nobody can answer here",
-                        "Give --force, or --dry-run to look.");
-    }
     for (const auto& item : found.items) session.note(fmt::format("{} {}", to_string(item.kind), item.name));
-    session.output.err(fmt::format("holt: delete these, {}? [y/N] ", show_size(found.bytes())));
-    std::string answer;
-    std::getline(std::cin, answer);
-    if (answer != "y" && answer != "yes") throw Error(ErrorCode::cancelled, "Nothing was deleted");
+    confirm_deletion(session, "prune", found.bytes());
     return true;
   }
 

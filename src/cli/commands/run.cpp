@@ -2,11 +2,11 @@
 #include "cli/commands/commands.hpp"
 #include "cli/errors.hpp"
 #include "cli/guest_run.hpp"
+#include "cli/images.hpp"
 #include "cli/keeper.hpp"
 #include "cli/limit_flags.hpp"
 #include "cli/machine_flags.hpp"
 #include "cli/signal_names.hpp"
-#include "holt/image/store.hpp"
 #include "holt/machine/names.hpp"
 
 #include <optional>
@@ -94,9 +94,12 @@ class RunCommand : public Command {
     return config;
   }
 
-  image::Image image_of(Session& session) const {
-    image::Store store(session.host().directories);
-    return store.resolve(image_ ? std::string_view(*image_) : image::k_default_image);
+  /// The image, which the machine of `config` then is made of.
+  image::Image obtain(Session& session, MachineConfig& config) const {
+    auto image = obtain_image_of(session, config.image, config.pull, machine_.host(session));
+    config.image = image.reference;
+    config.pull = image::PullPolicy::missing;
+    return image;
   }
 
   /// The command under the image's entrypoint; the image's own when none was given. May be empty.
@@ -122,7 +125,8 @@ class RunCommand : public Command {
   Outcome start_detached(Session& session) const {
     auto config = this->config();
     std::optional<GuestPlan> plan;
-    if (has_command() || image_) plan = this->plan(session, image_of(session));
+    auto image = obtain(session, config);
+    if (has_command() || image_) plan = this->plan(session, image);
     if (plan && plan->argv.empty()) plan.reset();
     if (!plan && remove_) throw no_command_to_end();
     if (plan) streams_.apply_detached(*plan);
@@ -173,7 +177,7 @@ class RunCommand : public Command {
 
   GuestExit run_once(Session& session) const {
     auto config = this->config();  // first, since a mistake in a flag comes before a missing image
-    auto image = image_of(session);
+    auto image = obtain(session, config);
     auto plan = this->plan(session, image);
     if (plan.argv.empty()) {
       throw usage_error(fmt::format("no command, and image {} has none of its own", image.reference),
