@@ -62,8 +62,8 @@ FolderTar::FolderTar(fs::path folder, std::optional<CancellationToken> cancel)
   archive_read_disk_set_symlink_physical(disk_.get());
   archive_read_disk_set_behavior(disk_.get(), ARCHIVE_READDISK_NO_ACL | ARCHIVE_READDISK_NO_FFLAGS);
   archive_write_set_format_pax_restricted(writer_.get());
-  // Names are bytes, whatever the locale of this process says.
-  archive_write_set_options(writer_.get(), "hdrcharset=BINARY");
+  // Names are bytes, whatever the locale of this process says, and one form of attributes is enough.
+  archive_write_set_options(writer_.get(), "hdrcharset=BINARY,xattrheader=SCHILY");
   archive_write_set_bytes_per_block(writer_.get(), 0);
   archive_entry_linkresolver_set_strategy(links_.get(), archive_format(writer_.get()));
   if (archive_write_open(writer_.get(), this, nullptr, &FolderTar::collect, nullptr) != ARCHIVE_OK) {
@@ -75,7 +75,10 @@ FolderTar::FolderTar(fs::path folder, std::optional<CancellationToken> cancel)
   levels_.push_back({.path = "", .names = {"."}});
 }
 
-FolderTar::~FolderTar() = default;
+FolderTar::~FolderTar() {
+  // Otherwise it would be closed: all that is missing would be written as zeros.
+  if (!finished_) archive_write_fail(writer_.get());
+}
 
 long FolderTar::collect(archive* /*writer*/, void* self, const void* bytes, std::size_t size) {
   static_cast<FolderTar*>(self)->packed_.append(static_cast<const char*>(bytes), size);
