@@ -194,13 +194,18 @@ Error image_not_found(const Folders& folders, std::string_view reference) {
   std::string shown = printable(reference, 200);
   auto record = look_up(folders, reference);
   if (!record) {
-    return {
-        ErrorCode::not_found,
-        fmt::format("find the image '{}': it is not on this machine", shown),
-        {.subject = shown,
-         .hint = fmt::format("holt pull {0} fetches it, holt image import FILE {0} makes it of a file; name "
-                             "no image to use {1}.",
-                             shown, k_default_image)}};
+    auto parsed = parse_reference(reference);
+    bool is_default = parsed && parsed->canonical() == k_default_image;
+    auto hint = is_default ? std::string("scripts/setup makes it, and so does holt image build-default.")
+                : is_digest(reference)
+                    ? std::string("holt images --format '{{.digest}} {{.reference}}' lists what is here.")
+                    : fmt::format(
+                          "holt pull {0} fetches it, holt image import FILE {0} makes it of a file; name "
+                          "no image to use {1}.",
+                          shown, k_default_image);
+    return {ErrorCode::not_found,
+            fmt::format("find the image '{}': it is not on this machine", shown),
+            {.subject = shown, .hint = hint}};
   }
   auto image = read_entry(folders, record->digest);
   std::string_view part = !image                    ? "its record"
