@@ -1,6 +1,5 @@
 #include "holt/base/error.hpp"
 #include "holt/base/ids.hpp"
-#include "holt/base/json.hpp"
 #include "holt/image/store.hpp"
 #include "machine/lifecycle.hpp"
 #include "machine/qcow2.hpp"
@@ -97,11 +96,7 @@ Defined define_machine(const MachineConfig& config, const HostConfig& host) {
   MachineFolder staging(staged.folder.path());
   auto record = record_for(config, image);
   create_overlay(staging.disk(), record.disk_bytes, record.image_file, BackingFormat::raw);
-  if (!config.env.empty() && config.lifetime == Lifetime::persistent) {
-    Json env = Json::object();
-    for (const auto& [name, value] : config.env) env[name] = value;
-    write_file_atomically(staging.env_file(), dump_json(env));
-  }
+  if (!config.env.empty() && config.lifetime == Lifetime::persistent) staging.write_env(config.env);
   write_record(staging, record);
   auto lock = folders.publish(std::move(staged), config.name);
   return {folders.of(config.name), std::move(lock)};

@@ -114,6 +114,12 @@ std::map<std::string, std::string> MachineFolder::read_env() const {
   return env;
 }
 
+void MachineFolder::write_env(const std::map<std::string, std::string>& env) const {
+  Json json = Json::object();
+  for (const auto& [name, value] : env) json[name] = value;
+  write_file_atomically(env_file(), dump_json(json));
+}
+
 MachineStatus MachineFolder::read_status() const {
   auto text = read_file_if_exists(status_file(), k_record_limit);
   return text ? decode_status(*text) : MachineStatus{.host_boot_id = {}};

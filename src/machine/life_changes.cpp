@@ -70,6 +70,33 @@ MachineRecord change_record(const MachineFolder& folder, Change change) {
   return record;
 }
 
+using TextChanges = std::map<std::string, std::optional<std::string>>;
+
+void apply(const TextChanges& changes, std::map<std::string, std::string>& texts) {
+  for (const auto& [key, value] : changes) {
+    if (value) {
+      texts[key] = *value;
+    } else {
+      texts.erase(key);
+    }
+  }
+}
+
+/// Called with the lock of the record.
+void change_env(const MachineFolder& folder, const TextChanges& changes, MachineRecord& record) {
+  if (record.config.lifetime == Lifetime::ephemeral) {
+    throw Error(ErrorCode::invalid_config,
+                fmt::format("{} ends with its owner: it has no next start to change", name_of(folder)),
+                {.subject = name_of(folder), .hint = "Give the environment to each command."});
+  }
+  auto env = folder.read_env();
+  apply(changes, env);
+  check_machine_config({.env = env});
+  folder.write_env(env);
+  record.config.env.clear();
+  for (const auto& [name, value] : env) record.config.env[name] = "";
+}
+
 }  // namespace
 
 bool change_life(const MachineFolder& folder, protocol::LifeChange change, Deadline deadline,
@@ -148,18 +175,13 @@ Resources resize_machine(const MachineFolder& folder, const ResizeOptions& optio
 
 void update_machine(const MachineFolder& folder, const UpdateOptions& changes) {
   change_record(folder, [&](MachineRecord& record) {
-    for (const auto& [key, value] : changes.labels) {
-      if (value) {
-        record.config.labels[key] = *value;
-      } else {
-        record.config.labels.erase(key);
-      }
-    }
+    apply(changes.labels, record.config.labels);
+    if (!changes.env.empty()) change_env(folder, changes.env, record);
     if (changes.idle_stop) record.config.idle_stop = *changes.idle_stop;
     if (changes.idle_suspend) record.config.idle_suspend = *changes.idle_suspend;
   });
   EventLog(folder.event_log())
-      .append({.kind = "updated", .message = "Its labels or idle times were changed"});
+      .append({.kind = "updated", .message = "Its labels, idle times or environment were changed"});
 }
 
 MachineStats machine_stats(const MachineFolder& folder, const CallOptions& options) {

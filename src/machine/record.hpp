@@ -87,6 +87,8 @@ class MachineFolder {
   /// Throws as decode_record(), and NOT_FOUND.
   MachineRecord read_record() const;
   std::map<std::string, std::string> read_env() const;
+  /// Replaces env.json, durably.
+  void write_env(const std::map<std::string, std::string>& env) const;
   MachineStatus read_status() const;
   /// Replaces status.json without waiting for the host's disk: after a crash of the host the status is void
   /// anyway.

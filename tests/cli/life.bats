@@ -81,6 +81,68 @@ teardown() {
   expect_out box
 }
 
+@test "UpdateChangesTheEnvironmentFromTheNextStartOnAndShowsNoValue" {
+  holt_ run -d --name box -m 256 -e KEPT=1 -e OLD=x
+  printf '# ours\nFILED=2\n' > "$BATS_TEST_TMPDIR/env"
+  holt_ update box -e NEW=secret-value --env-file "$BATS_TEST_TMPDIR/env" --remove-env OLD
+  expect_out box
+  holt_ exec box sh -c 'echo "$KEPT,$OLD,$NEW"'
+  expect_out "1,x,"
+  "$HOLT" stop box > /dev/null
+  holt_ exec box sh -c 'echo "$KEPT,$OLD,$NEW,$FILED"'
+  expect_out "1,,secret-value,2"
+  holt_ inspect box
+  expect_json '.[0].env == ["FILED","KEPT","NEW"]'
+  refute_grep secret-value "$BATS_TEST_TMPDIR/out"
+  "$HOLT" logs --events box > "$BATS_TEST_TMPDIR/events"
+  refute_grep secret-value "$BATS_TEST_TMPDIR/events"
+  holt_ update box -e =x
+  expect_code 2
+  [ "$(stat -c %a "$HOLT_HOME/state/machines/box/env.json")" = 600 ]
+}
+
+@test "ABundleOfDoctorHoldsLogsAndNoValueOfAnEnvironment" {
+  holt_ run -d --name box -m 256 -e TOKEN=s3cret-value --label team=label-value
+  "$HOLT" exec box sh -c 'echo "token $TOKEN" > /dev/console' < /dev/null
+  "$HOLT" stop box > /dev/null
+  holt_ doctor --bundle "$BATS_TEST_TMPDIR/report.tar"
+  expect_code 0
+  tar xOf "$BATS_TEST_TMPDIR/report.tar" > "$BATS_TEST_TMPDIR/all"
+  grep -q 'token (redacted)' "$BATS_TEST_TMPDIR/all"
+  grep -q '"kind":"stopped"' "$BATS_TEST_TMPDIR/all"
+  refute_grep -a s3cret-value "$BATS_TEST_TMPDIR/all"
+  refute_grep -a label-value "$BATS_TEST_TMPDIR/all"
+  grep -q TOKEN "$BATS_TEST_TMPDIR/all"
+}
+
+@test "EXEC-28 WaitForExitTellsTheCodeOfTheCommandOfRunDetached" {
+  holt_ run -d --name box -m 256 -- sh -c 'until [ -e /tmp/go ]; do sleep 0.05; done; exit 6'
+  expect_code 0
+  holt_ wait --for exit --timeout 100ms box
+  expect_code 1
+  "$HOLT" wait --for exit box > "$BATS_TEST_TMPDIR/exit" &
+  waiter=$!
+  id=$("$HOLT" exec -d box sh -c 'exit 3')
+  holt_ wait --for exit "$id"
+  expect_code 0
+  expect_out 3
+  "$HOLT" exec box touch /tmp/go < /dev/null
+  wait "$waiter"
+  [ "$(cat "$BATS_TEST_TMPDIR/exit")" = 6 ]
+  holt_ --json wait --for exit box
+  expect_json '.machine == "box" and .exitCode == 6 and .running == false'
+  "$HOLT" stop box > /dev/null
+  holt_ --json wait --for exit box
+  expect_code 1
+  expect_json_error INVALID_STATE
+  "$HOLT" start box > /dev/null
+  holt_ --json wait --for exit box
+  expect_code 1
+  expect_json_error NOT_FOUND
+  holt_ wait --for dinner box
+  expect_code 2
+}
+
 @test "WaitStatsAndAttachTellOfTheMachine" {
   holt_ create box -m 256
   holt_ wait --for ready --timeout 200ms box

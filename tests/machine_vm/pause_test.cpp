@@ -450,6 +450,14 @@ TEST_F(Changes, LabelsAreChangedWhileTheMachineRuns) {
   EXPECT_EQ(m->info().labels.size(), 10u) << "changes at the same time were lost";
 }
 
+TEST_F(Changes, AnEnvironmentThatNoStartWouldReadIsRefused) {
+  auto m = create({.lifetime = Lifetime::ephemeral});
+  EXPECT_EQ(code_of([&] { m.update({.env = {{"NAME", "value"}}}); }), ErrorCode::invalid_config);
+  Removed kept(Machine::define({.name = "kept", .env = {{"OLD", "x"}}}, host));
+  EXPECT_EQ(code_of([&] { kept->update({.env = {{"BAD=NAME", "x"}}}); }), ErrorCode::invalid_config);
+  EXPECT_EQ(kept->info().env_names, std::vector<std::string>{"OLD"});
+}
+
 TEST_F(Changes, EventsTellTheLifeAndOutliveIt) {
   Removed m(create({.name = "dev"}));
   m->pause();

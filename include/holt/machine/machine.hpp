@@ -132,7 +132,9 @@ class Machine {
   /// change with the next start. Returns the sizes that count from then on. Throws INVALID_CONFIG (ranges, a
   /// smaller disk), INVALID_STATE (suspended).
   Resources resize(const ResizeOptions& options);
-  /// Changes labels and idle times, those from the next start on. Throws INVALID_CONFIG.
+  /// Changes labels, and from the next start on idle times and environment; a resume goes on with those of
+  /// before. Throws INVALID_CONFIG, also for the environment of an ephemeral machine, which has no next
+  /// start.
   void update(const UpdateOptions& changes);
   /// What happened to it, oldest first; at least the last 500 events, also of earlier lives.
   std::vector<MachineEvent> events() const;

@@ -165,6 +165,8 @@ struct UpdateOptions {
   std::map<std::string, std::optional<std::string>> labels = {};  ///< nothing: the label goes
   std::optional<std::optional<Duration>> idle_stop = std::nullopt;
   std::optional<std::optional<Duration>> idle_suspend = std::nullopt;
+  /// Environment variables of commands, from the next start on; nothing: the variable goes.
+  std::map<std::string, std::optional<std::string>> env = {};
 };
 
 /// How a command ended, and what it wrote where that was collected.

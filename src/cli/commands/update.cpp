@@ -1,5 +1,6 @@
 #include "cli/commands/commands.hpp"
 #include "cli/errors.hpp"
+#include "cli/machine_flags.hpp"
 #include "cli/machines.hpp"
 
 #include <optional>
@@ -16,7 +17,7 @@ class UpdateCommand : public Command {
   CommandInfo info() const override {
     return {.name = "update",
             .group = Group::machines,
-            .summary = "Change the size, the labels or the idle time of a machine",
+            .summary = "Change the size, the environment, the labels or the idle time of a machine",
             .usage = "[flags] NAME",
             .example = "holt update dev --disk 40G --label team=red"};
   }
@@ -26,6 +27,10 @@ class UpdateCommand : public Command {
     options.number("--cpus", "N", resize_.cpus, "Virtual CPUs from the next start on");
     options.memory("-m,--memory", resize_.memory_mb, "Memory from the next start on; a bare number is MiB");
     options.disk("--disk", resize_.disk_gb, "A larger disk, at once when it runs; a bare number is GiB");
+    options.texts("-e,--env", "NAME[=VALUE]", env_,
+                  "Set an environment variable from the next start on; a bare NAME is copied from here");
+    options.texts("--env-file", "FILE", env_files_, "Set those of a file of such lines");
+    options.texts("--remove-env", "NAME", removed_env_, "Take an environment variable away");
     options.texts("--label", "KEY=VALUE", labels_, "Set a label");
     options.texts("--remove-label", "KEY", removed_labels_, "Take a label away");
     options.duration("--idle-timeout", idle_stop_, "Stop it after so long without client and user process");
@@ -36,7 +41,8 @@ class UpdateCommand : public Command {
   Outcome run(Session& session) override {
     auto machine = find_machine(session, name_);
     auto changes = changes_wanted();
-    bool updates = !changes.labels.empty() || changes.idle_stop || changes.idle_suspend;
+    bool updates =
+        !changes.labels.empty() || !changes.env.empty() || changes.idle_stop || changes.idle_suspend;
     bool resizes = resize_.cpus || resize_.memory_mb || resize_.disk_gb;
     if (!updates && !resizes) throw usage_error("nothing to change: give a flag", "See holt update --help.");
     if (updates) machine.update(changes);
@@ -61,6 +67,11 @@ class UpdateCommand : public Command {
       changes.labels[label.substr(0, equals)] = label.substr(equals + 1);
     }
     for (const auto& key : removed_labels_) changes.labels[key] = std::nullopt;
+    for (const auto& file : env_files_) {
+      for (auto& [name, value] : read_env_file(file)) changes.env[name] = std::move(value);
+    }
+    for (auto& [name, value] : parse_env(env_)) changes.env[name] = std::move(value);
+    for (const auto& name : removed_env_) changes.env[name] = std::nullopt;
     if (no_idle_) changes.idle_stop = changes.idle_suspend = std::optional<Duration>();
     if (idle_stop_) changes.idle_stop = idle_stop_;
     if (idle_suspend_) changes.idle_suspend = idle_suspend_;
@@ -69,6 +80,9 @@ class UpdateCommand : public Command {
 
   std::string name_;
   ResizeOptions resize_;
+  std::vector<std::string> env_;
+  std::vector<std::string> env_files_;
+  std::vector<std::string> removed_env_;
   std::vector<std::string> labels_;
   std::vector<std::string> removed_labels_;
   std::optional<Duration> idle_stop_;

@@ -1,3 +1,4 @@
+#include "cli/background.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/errors.hpp"
 #include "cli/machines.hpp"
@@ -15,26 +16,28 @@ class WaitCommand : public Command {
   CommandInfo info() const override {
     return {.name = "wait",
             .group = Group::machines,
-            .summary = "Wait until a machine is ready, or has ended",
+            .summary = "Wait until a machine is ready, has ended, or its command has",
             .usage = "[flags] NAME",
-            .example = "holt wait --for stopped --timeout 5m dev"};
+            .example = "holt run -d --name job -- make test && holt wait --for exit job"};
   }
 
   void declare(Options& options) override {
-    options.argument("NAME", name_, "Machine");
-    options.text("--for", "ready|stopped", what_,
-                 "ready: accepts commands; stopped: has no process (default)");
+    options.argument("NAME", name_, "Machine; with --for exit also a command of it, NAME:ID");
+    options.text(
+        "--for", "ready|stopped|exit", what_,
+        "ready: accepts commands; stopped: has no process (default); exit: the command of 'run -d' has "
+        "ended, whose exit code is printed");
     options.duration("--timeout", timeout_, "Give up after so long (default: never)");
   }
 
   Outcome run(Session& session) override {
     auto word = what_.value_or("stopped");
-    if (word == "exit") throw later_error("waiting for the command of 'run -d'");
-    if (word != "ready" && word != "stopped") {
-      throw usage_error(fmt::format("--for: '{}' is neither ready nor stopped", printable(word, 40)));
+    if (word != "ready" && word != "stopped" && word != "exit") {
+      throw usage_error(fmt::format("--for: '{}' is none of ready, stopped and exit", printable(word, 40)));
     }
     auto call = session.call();
     if (timeout_) call.deadline = Deadline::after(*timeout_);
+    if (word == "exit") return wait_for_exit(session, call);
     auto machine = find_machine(session, name_);
     auto info = machine.wait(word == "ready" ? WaitFor::ready : WaitFor::ended, call);
     if (session.globals.json) {
@@ -46,6 +49,27 @@ class WaitCommand : public Command {
   }
 
  private:
+  Outcome wait_for_exit(Session& session, const CallOptions& call) const {
+    auto ref = name_.find(':') == std::string::npos ? CommandRef{.machine = name_, .id = {}}
+                                                    : parse_command_ref("NAME", name_);
+    auto machine = find_machine(session, ref.machine);
+    auto command = machine.wait_command(ref.id.empty() ? main_command(machine, call) : ref.id, call);
+    if (session.globals.json) {
+      session.output.json(command_json(machine, command));
+    } else {
+      session.output.line(std::to_string(exit_of(command).result.shell_code()));
+    }
+    return ToolExit{};
+  }
+
+  /// The first that this life of the machine was given, which is that of 'run -d'.
+  static std::string main_command(const Machine& machine, const CallOptions& call) {
+    auto commands = machine.commands(call);
+    if (!commands.empty()) return commands.front().id;
+    throw Error(ErrorCode::not_found, fmt::format("'{}' has no command in the background", machine.name()),
+                {.subject = machine.name(), .hint = "'holt run -d' and 'holt exec -d' start one."});
+  }
+
   std::string name_;
   std::optional<std::string> what_;
   std::optional<Duration> timeout_;
