@@ -128,6 +128,12 @@ std::optional<AcceleratorVerdict> cached_accelerator(const HostConfig& host) {
   return remembered(verdict_file(host, vmm));
 }
 
+bool forget_accelerator(const HostConfig& host) {
+  auto file = verdict_file(host, find_vmm(host, Accelerator::kvm));
+  auto verdict = remembered(file);
+  return verdict && verdict->accelerator != Accelerator::kvm && ::unlink(file.path.c_str()) == 0;
+}
+
 AcceleratorVerdict probe_accelerator(const HostConfig& host) {
   if (auto verdict = cached_accelerator(host)) return *verdict;
   auto vmm = find_vmm(host, Accelerator::kvm);

@@ -6,6 +6,7 @@
 #include "machine/event_log.hpp"
 #include "machine/host_facts.hpp"
 #include "machine/host_memory.hpp"
+#include "machine/image_file.hpp"
 #include "machine/stream_connection.hpp"
 #include "machine/suspension.hpp"
 #include "machine/tsc.hpp"
@@ -76,13 +77,6 @@ void check_wait(const MachineFolder& folder, Deadline deadline,
     throw Error(ErrorCode::timeout, fmt::format("{} did not {} in time", name_of(folder), what),
                 {.subject = name_of(folder), .retryable = true});
   }
-}
-
-/// True when all processes that the folder's status names are dead. Called with the folder's lock.
-bool end_vmm(const MachineFolder& folder, Deadline deadline) {
-  auto status = folder.read_status();
-  if (!status.vmm || status.host_boot_id != host_boot_id()) return true;
-  return kill_and_wait(*status.vmm, deadline);
 }
 
 Fd memory_file(const std::string& content) {
@@ -207,6 +201,12 @@ void await_end(const MachineFolder& folder) {
 }
 
 }  // namespace
+
+bool end_vmm(const MachineFolder& folder, Deadline deadline) {
+  auto status = folder.read_status();
+  if (!status.vmm || status.host_boot_id != host_boot_id()) return true;
+  return kill_and_wait(*status.vmm, deadline);
+}
 
 FileLock lock_folder(const MachineFolder& folder, Deadline deadline,
                      const std::optional<CancellationToken>& cancel) {
@@ -337,11 +337,7 @@ Fd start_machine(const MachineFolder& folder, const StartOptions& options, const
       continue;
     }
     auto record = folder.read_record();
-    if (!std::filesystem::exists(record.image_file)) {
-      throw Error(ErrorCode::not_found,
-                  fmt::format("The image of {} is gone: {}", name_of(folder), record.image_reference),
-                  {.subject = name_of(folder), .hint = "Import the same image again."});
-    }
+    require_image_file(record, options.call, host);
     if (!std::filesystem::exists(folder.disk())) {
       throw Error(ErrorCode::storage_error, fmt::format("The disk of {} is gone", name_of(folder)),
                   {.subject = name_of(folder), .hint = "Remove the machine."});

@@ -60,6 +60,8 @@ bool change_life(const MachineFolder& folder, protocol::LifeChange change, Deadl
 /// TIMEOUT, CANCELLED.
 FileLock lock_folder(const MachineFolder& folder, Deadline deadline,
                      const std::optional<CancellationToken>& cancel);
+/// Kills the VMM that a folder's status names. True when it is dead. Called with the folder's lock.
+bool end_vmm(const MachineFolder& folder, Deadline deadline);
 /// Kills monitor and VMM of a folder and takes its lock. Throws Error TIMEOUT when one of them cannot be
 /// ended.
 FileLock end_by_force(const MachineFolder& folder, Deadline deadline);

@@ -2,7 +2,8 @@
 
 #include "holt/base/error.hpp"
 #include "holt/base/log.hpp"
-#include "holt/image/store.hpp"
+#include "holt/image/pull.hpp"
+#include "machine/disk_usage.hpp"
 #include "machine/info.hpp"
 #include "machine/lifecycle.hpp"
 #include "machine/template.hpp"
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
-#include <sys/stat.h>
 
 #include <fmt/format.h>
 
@@ -19,18 +19,6 @@ namespace holt {
 using namespace machine;
 
 namespace {
-
-std::uint64_t blocks_below(const std::filesystem::path& path) {
-  std::uint64_t bytes = 0;
-  auto add = [&](const std::filesystem::path& file) {
-    struct stat info{};
-    if (::lstat(file.c_str(), &info) == 0) bytes += static_cast<std::uint64_t>(info.st_blocks) * 512;
-  };
-  add(path);
-  std::error_code error;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(path, error)) add(entry.path());
-  return bytes;
-}
 
 /// One run of prune().
 class Pruning {
@@ -94,15 +82,31 @@ class Pruning {
     });
   }
 
+  /// Images, and the layers that none of those that stay needs.
   void prune_images() {
+    if (options_.call.cancel) options_.call.cancel->throw_if_cancelled();
     image::Store store(host_.directories);
-    for (const auto& image : store.list()) {
-      if (is_needed(image) || !is_old(image.ext4.parent_path())) continue;
-      take(PruneKind::images, image.reference, image.size, [&] {
-        store.remove(image.reference,
-                     {.in_use = [this](const image::Image& asked) { return is_needed(asked); }});
-      });
+    auto known = store.list();
+    image::PruneOptions options{.dry_run = options_.mode == PruneMode::report,
+                                .all = true,
+                                .in_use = [this](const image::Image& asked) { return is_needed(asked); }};
+    if (options_.older_than > Duration::zero()) options.older_than = options_.older_than;
+    auto report = image::prune(store, options);
+    auto left = report.bytes;
+    for (const auto& name : report.images) {
+      // One image may have several names.
+      auto found = std::ranges::find(known, name, &image::Image::reference);
+      auto bytes = found == known.end() ? 0 : std::min(left, found->size);
+      for (auto& image : known) {
+        if (found != known.end() && image.digest == found->digest) image.size = 0;
+      }
+      left -= bytes;
+      result_.items.push_back({.kind = PruneKind::images, .name = name, .bytes = bytes});
     }
+    if (report.blobs.empty()) return;
+    result_.items.push_back({.kind = PruneKind::images,
+                             .name = fmt::format("{} layers and documents", report.blobs.size()),
+                             .bytes = left});
   }
 
   void prune_templates() {

@@ -40,6 +40,12 @@ bool is_unused(const std::filesystem::path& folder) {
   return !error && std::filesystem::file_time_type::clock::now() - used > k_unused;
 }
 
+/// Of a template's folder, also of one that is being built.
+std::string key_of(const std::string& folder) {
+  if (!folder.starts_with('.') || !folder.ends_with(k_staging)) return folder;
+  return folder.substr(1, folder.size() - 1 - k_staging.size());
+}
+
 std::string describe(const TemplateShape& shape) {
   return fmt::format(
       "format {}\nqemu {} {}\naccelerator {}\ncpus {}\nmemory {}\ntsc {}\nkernel {}\ninitramfs {}\n",
@@ -97,16 +103,30 @@ std::optional<std::string> read_record(const Template& found) {
   return read_file_if_exists(found.folder / "template.json", std::size_t{64} * 1024);
 }
 
-bool is_intact(const TemplateShape& shape, const Template& found, const std::optional<std::string>& text) {
-  if (!text) return false;
-  auto record = parse_json(*text);
-  if (!record || !record->is_object()) return false;
-  auto member = [&](const char* name) {
-    auto value = record->value(name, Json());
-    return value.is_string() ? value.get<std::string>() : std::string();
-  };
-  return member("shape") == describe(shape) && member("memory") == sampled_digest(found.memory()) &&
-         member("state") == sha256_hex(read_file(found.state(), k_state_limit));
+std::string member_of(const std::string& record, const char* name) {
+  auto json = parse_json(record);
+  if (!json || !json->is_object()) return {};
+  auto value = json->value(name, Json());
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+/// Its files are those that its record was written for. Throws Error when one is missing.
+bool is_whole(const Template& found, const std::string& record) {
+  return member_of(record, "memory") == sampled_digest(found.memory()) &&
+         member_of(record, "state") == sha256_hex(read_file(found.state(), k_state_limit));
+}
+
+bool is_intact(const TemplateShape& shape, const Template& found, const std::optional<std::string>& record) {
+  return record && member_of(*record, "shape") == describe(shape) && is_whole(found, *record);
+}
+
+bool is_damaged(const Template& found) {
+  try {
+    auto record = read_record(found);
+    return !record || !is_whole(found, *record);
+  } catch (const Error&) {
+    return true;
+  }
 }
 
 }  // namespace
@@ -197,8 +217,8 @@ void TemplateStore::sweep() const {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
     auto name = entry.path().filename().string();
-    bool staging = name.starts_with('.') && name.ends_with(k_staging);
-    auto key = staging ? name.substr(1, name.size() - 1 - k_staging.size()) : name;
+    auto key = key_of(name);
+    bool staging = key != name;
     if (!entry.is_directory(error) || (!staging && !is_unused(entry.path()))) continue;
     try {
       // A machine that runs from it has the files open and goes on.
@@ -207,6 +227,26 @@ void TemplateStore::sweep() const {
       logger("machine")->debug("a template was not swept: {}", e.what());
     }
   }
+}
+
+std::vector<std::string> TemplateStore::repair() const {
+  std::vector<std::string> removed;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
+    if (!entry.is_directory(error)) continue;
+    auto name = entry.path().filename().string();
+    auto key = key_of(name);
+    bool staging = key != name;
+    try {
+      auto lock = FileLock::try_acquire(folder_ / (key + ".lock"));
+      if (!lock || (!staging && !is_damaged({entry.path()}))) continue;
+      remove_tree(entry.path());
+      removed.push_back(name);
+    } catch (const Error& e) {
+      logger("machine")->warn("The template {} could not be removed: {}", name, e.what());
+    }
+  }
+  return removed;
 }
 
 Template TemplateStore::build(const TemplateShape& shape, const TemplateProgress& progress) const {

@@ -74,6 +74,8 @@ class TemplateStore {
   /// Deletes one. A machine that runs from it has the files open and goes on. Throws Error CONFLICT while it
   /// is being built.
   void remove(const std::filesystem::path& folder) const;
+  /// Deletes what dead builders left and what is damaged, and names it.
+  std::vector<std::string> repair() const;
 
  private:
   /// Deletes what dead builders left, and templates that nobody has used for two weeks.

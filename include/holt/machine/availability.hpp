@@ -33,6 +33,9 @@ struct AcceleratorVerdict {
 
 /// The remembered verdict; nothing when no boot has been tried with this kernel, VMM and /dev/kvm.
 std::optional<AcceleratorVerdict> cached_accelerator(const HostConfig& host);
+/// Lets the next probe_accelerator() try again what has failed before. False when nothing was remembered
+/// against KVM. Throws Error HYPERVISOR_UNAVAILABLE.
+bool forget_accelerator(const HostConfig& host);
 
 /// The remembered verdict, else that of a real boot of a tiny kernel under KVM within 10 s, which it
 /// remembers by kernel release, VMM and identity of /dev/kvm. Throws Error HYPERVISOR_UNAVAILABLE when there

@@ -5,10 +5,13 @@
 #include "cli/version.hpp"
 #include "holt/image/engine_files.hpp"
 #include "holt/image/store.hpp"
+#include "holt/machine/diagnostics.hpp"
 #include "holt/machine/jail.hpp"
+#include "holt/machine/repair.hpp"
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <sys/utsname.h>
 #include <vector>
@@ -138,6 +141,73 @@ Check check_folders(const HostConfig& host) {
   return {.id = "folders", .detail = host.directories.state.string()};
 }
 
+Check check_machines(const HostConfig& host) {
+  auto broken = broken_machines(host);
+  if (broken.empty()) return {.id = "machines", .detail = "all records and disks are there"};
+  std::string detail;
+  for (const auto& machine : broken) {
+    detail += fmt::format("{}{} ({}): {}", detail.empty() ? "" : "; ", machine.name, show_size(machine.bytes),
+                          machine.reason);
+  }
+  return {.id = "machines",
+          .status = Status::warn,
+          .detail = detail,
+          .fix = "Look at what is left in its folder; 'holt rm --force NAME' removes it with its disk."};
+}
+
+struct Report {
+  std::vector<Check> checks;
+  std::vector<Repair> repairs;
+  Accelerator accelerator = Accelerator::tcg;
+
+  bool usable() const {
+    return std::ranges::none_of(checks, [](const Check& check) { return check.status == Status::fail; });
+  }
+};
+
+void examine(const HostConfig& host, Report& report) {
+  report.checks = {
+      check_platform(),  check_qemu(host),    check_engine(host), check_accelerator(host, report.accelerator),
+      check_image(host), check_folders(host), check_space(host),  check_machines(host)};
+  // Without a QEMU there is nothing to put into it, which has been said.
+  if (report.checks[1].status != Status::fail)
+    std::ranges::move(check_jail(host), std::back_inserter(report.checks));
+}
+
+Json report_json(Session& session, const Report& report) {
+  Json checks = Json::array();
+  for (const auto& check : report.checks) {
+    checks.push_back({{"id", check.id},
+                      {"status", to_string(check.status)},
+                      {"detail", check.detail},
+                      {"fix", check.fix.empty() ? Json(nullptr) : Json(check.fix)}});
+  }
+  Json fixed = Json::array();
+  for (const auto& done : report.repairs) fixed.push_back({{"what", done.what}, {"subject", done.subject}});
+  Json versions = engine_versions(session);
+  versions["holt"] = version();
+  return {{"ok", report.usable()},
+          {"accelerator", to_string(report.accelerator)},
+          {"isolation", isolation_of(report.accelerator)},
+          {"checks", checks},
+          {"fixed", fixed},
+          {"versions", versions}};
+}
+
+void print_text(Session& session, const Report& report) {
+  for (const auto& done : report.repairs) {
+    session.output.line(fmt::format("{:<5} {}: {}", "fixed", done.what, printable(done.subject)));
+  }
+  for (const auto& check : report.checks) {
+    session.output.line(
+        fmt::format("{:<5} {:<15} {}", to_string(check.status), check.id, printable(check.detail)));
+    if (!check.fix.empty()) session.output.line(fmt::format("{:<21} {}", "", check.fix));
+  }
+  session.output.line(fmt::format("{}: accelerator {}, isolation {}",
+                                  report.usable() ? "usable" : "not usable", to_string(report.accelerator),
+                                  isolation_of(report.accelerator)));
+}
+
 class DoctorCommand : public Command {
  public:
   CommandInfo info() const override {
@@ -145,60 +215,42 @@ class DoctorCommand : public Command {
             .group = Group::host,
             .summary = "Check whether machines can run here, and say what is missing",
             .usage = "[flags]",
-            .example = "holt doctor --json"};
+            .example = "holt doctor --fix --bundle report.tar"};
   }
 
   void declare(Options& options) override {
-    options.later_flag("--fix", "repairing by doctor");
-    options.later_value("--bundle", "a diagnostics archive");
+    options.flag(
+        "--fix", fix_,
+        "First put right what needs no decision: folders, left-overs of dead processes, damaged templates");
+    options.text("--bundle", "FILE", bundle_,
+                 "Also write a tar for a report: these checks, and of each machine record, events and logs "
+                 "without values of its environment");
   }
 
   Outcome run(Session& session) override {
     const auto& host = session.host();
-    auto accelerator = Accelerator::tcg;
-    std::vector<Check> checks{
-        check_platform(),  check_qemu(host),    check_engine(host), check_accelerator(host, accelerator),
-        check_image(host), check_folders(host), check_space(host)};
-    // Without a QEMU there is nothing to put into it, which has been said.
-    if (checks[1].status != Status::fail) std::ranges::move(check_jail(host), std::back_inserter(checks));
-    bool ok = std::ranges::none_of(checks, [](const Check& check) { return check.status == Status::fail; });
+    Report report;
+    if (fix_) report.repairs = repair(host);
+    examine(host, report);
+    if (bundle_) bundle(session, report);
     if (session.globals.json) {
-      print_json(session, checks, accelerator, ok);
+      session.output.json(report_json(session, report));
     } else {
-      print_text(session, checks, accelerator, ok);
+      print_text(session, report);
     }
-    return ToolExit{.code = ok ? k_exit_ok : k_exit_failed};
+    return ToolExit{.code = report.usable() ? k_exit_ok : k_exit_failed};
   }
 
  private:
-  static void print_json(Session& session, const std::vector<Check>& checks, Accelerator accelerator,
-                         bool ok) {
-    Json list = Json::array();
-    for (const auto& check : checks) {
-      list.push_back({{"id", check.id},
-                      {"status", to_string(check.status)},
-                      {"detail", check.detail},
-                      {"fix", check.fix.empty() ? Json(nullptr) : Json(check.fix)}});
-    }
-    Json versions = engine_versions(session);
-    versions["holt"] = version();
-    session.output.json({{"ok", ok},
-                         {"accelerator", to_string(accelerator)},
-                         {"isolation", isolation_of(accelerator)},
-                         {"checks", list},
-                         {"versions", versions}});
+  void bundle(Session& session, const Report& report) const {
+    auto texts = machine_diagnostics(session.host());
+    texts.insert(texts.begin(),
+                 {.name = "doctor.json", .text = dump_json(report_json(session, report), {.indent = 2})});
+    write_bundle(*bundle_, texts);
   }
 
-  static void print_text(Session& session, const std::vector<Check>& checks, Accelerator accelerator,
-                         bool ok) {
-    for (const auto& check : checks) {
-      session.output.line(
-          fmt::format("{:<5} {:<15} {}", to_string(check.status), check.id, printable(check.detail)));
-      if (!check.fix.empty()) session.output.line(fmt::format("{:<21} {}", "", check.fix));
-    }
-    session.output.line(fmt::format("{}: accelerator {}, isolation {}", ok ? "usable" : "not usable",
-                                    to_string(accelerator), isolation_of(accelerator)));
-  }
+  bool fix_ = false;
+  std::optional<std::string> bundle_;
 };
 
 }  // namespace
