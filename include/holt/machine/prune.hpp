@@ -20,7 +20,7 @@ namespace holt {
 
 enum class PruneKind {
   machines,   ///< that have ended: created, stopped or failed. Suspended ones stay
-  images,     ///< that no machine stands on
+  images,     ///< that no machine stands on, and layers that no image needs
   templates,  ///< a machine that needs one builds it again
 };
 std::string_view to_string(PruneKind kind);
