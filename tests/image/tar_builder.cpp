@@ -38,6 +38,7 @@ void TarBuilder::header(const Member& member, std::size_t size) {
   put(block, 257, 8, std::string_view("ustar\00000", 8));
   put(block, 329, 8, fmt::format("{:07o}", member.major));
   put(block, 337, 8, fmt::format("{:07o}", member.minor));
+  for (const auto& [offset, bytes] : member.raw) put(block, offset, bytes.size(), bytes);
   unsigned sum = 0;
   for (char c : block) sum += static_cast<unsigned char>(c);
   put(block, 148, 8, fmt::format("{:06o}\0", sum));

@@ -21,6 +21,8 @@ struct Member {
   unsigned major = 0;
   unsigned minor = 0;
   std::vector<std::pair<std::string, std::string>> pax = {};  ///< extended header records
+  std::vector<std::pair<std::size_t, std::string>> raw =
+      {};  ///< bytes of the header by offset, over all else
 };
 
 class TarBuilder {
@@ -37,6 +39,18 @@ class TarBuilder {
   }
   TarBuilder& hard_link(std::string path, std::string target) {
     return add({.path = std::move(path), .type = '1', .link = std::move(target)});
+  }
+  /// GNU's headers for a long name ('L') or link target ('K') of the next member.
+  TarBuilder& gnu_long(char type, std::string text) {
+    return add({.path = "././@LongLink", .type = type, .content = std::move(text) + '\0'});
+  }
+  /// An extended header of its own, 'x' or 'g', with this body.
+  TarBuilder& extended(char type, std::string body) {
+    return add({.path = "PaxHeaders/x", .type = type, .content = std::move(body)});
+  }
+  TarBuilder& bytes(std::string_view bytes) {
+    bytes_ += bytes;
+    return *this;
   }
   /// With the two empty blocks at the end.
   std::string finish() const { return bytes_ + std::string(1024, '\0'); }
