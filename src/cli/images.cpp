@@ -43,6 +43,10 @@ Json whole_image_json(const image::Image& image, const ImageUsers& users) {
   return json;
 }
 
+PullProgress::Kind kind_of(const std::string& name) {
+  return image::is_local_image(name) ? PullProgress::Kind::import : PullProgress::Kind::pull;
+}
+
 image::Image with_progress(Session& session, PullProgress& progress,
                            const std::function<image::Image()>& fetch) {
   try {
@@ -58,7 +62,7 @@ image::Image with_progress(Session& session, PullProgress& progress,
 
 image::Image obtain_image_of(Session& session, const std::string& name, image::PullPolicy pull,
                              const HostConfig& host) {
-  PullProgress progress(session, name);
+  PullProgress progress(session, name, kind_of(name));
   return with_progress(session, progress, [&] {
     return obtain_image(name, {.pull = pull, .progress = progress.sink(), .call = session.call()}, host);
   });

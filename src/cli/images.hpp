@@ -25,6 +25,7 @@ Json image_json(const image::Image& image, const ImageUsers& users);
 /// These and everything else that is known of it.
 Json whole_image_json(const image::Image& image, const ImageUsers& users);
 
+PullProgress::Kind kind_of(const std::string& image);
 /// Does what fetches an image, with its progress shown and, after an interrupt, what that leaves.
 image::Image with_progress(Session& session, PullProgress& progress,
                            const std::function<image::Image()>& fetch);

@@ -48,11 +48,14 @@ void PullProgress::take(const image::LayerProgress& progress) {
   if (is_work(progress.step)) {
     layer.fresh = true;
     // A log should say what is waited for; a terminal shows it.
-    if (!did_work_ && !session_->output.err_is_terminal())
-      session_->note(fmt::format("pulling {}", printable(name_)));
+    if (!did_work_ && !session_->output.err_is_terminal()) session_->note(printable(title()));
     did_work_ = true;
   }
   if (did_work_ && !session_->globals.quiet) show();
+}
+
+std::string PullProgress::title() const {
+  return (kind_ == Kind::pull ? "pulling " : "importing ") + name_;
 }
 
 std::string PullProgress::line_of(const Layer& layer) const {
@@ -69,7 +72,7 @@ std::string PullProgress::line_of(const Layer& layer) const {
 
 void PullProgress::show() const {
   if (!session_->output.err_is_terminal()) return;
-  std::vector<std::string> lines{"holt: pulling " + name_};
+  std::vector<std::string> lines{"holt: " + title()};
   for (const auto& layer : layers_) {
     if (layer.last.layers > 0) lines.push_back(line_of(layer));
   }
@@ -85,13 +88,15 @@ void PullProgress::finish() {
   session_->output.clear_progress();
   if (!did_work_) return;
   auto fresh = std::ranges::count(layers_, true, &Layer::fresh);
-  session_->note(fmt::format("{}: {} of {} layers were new, {} fetched", printable(name_), fresh,
-                             layers_.size(), show_size(fetched_bytes())));
+  auto text = fmt::format("{}: {} of {} layers were new", printable(name_), fresh, layers_.size());
+  if (kind_ == Kind::pull) text += fmt::format(", {} fetched", show_size(fetched_bytes()));
+  session_->note(text);
 }
 
 void PullProgress::interrupted() {
   session_->output.clear_progress();
-  if (did_work_) session_->note("what has come is kept; the next pull goes on from there");
+  if (did_work_ && kind_ == Kind::pull)
+    session_->note("what has come is kept; the next pull goes on from there");
 }
 
 }  // namespace holt::cli

@@ -15,7 +15,9 @@ namespace holt::cli {
 class PullProgress {
  public:
   /// `name` is what is being fetched, as people know it.
-  PullProgress(Session& session, std::string name) : session_(&session), name_(std::move(name)) {}
+  enum class Kind { pull, import };
+  PullProgress(Session& session, std::string name, Kind kind)
+      : session_(&session), name_(std::move(name)), kind_(kind) {}
 
   image::ProgressSink sink() {
     return [this](const image::LayerProgress& progress) { take(progress); };
@@ -38,10 +40,12 @@ class PullProgress {
   };
   void take(const image::LayerProgress& progress);
   void show() const;
+  std::string title() const;
   std::string line_of(const Layer& layer) const;
 
   Session* session_;
   std::string name_;
+  Kind kind_;
   std::vector<Layer> layers_;
   bool did_work_ = false;
 };

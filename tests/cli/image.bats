@@ -182,6 +182,29 @@ b"
   "$HOLT" image prune --all --force > /dev/null
 }
 
+@test "IMG-08 AFileSystemThatIsGoneIsBuiltAgainByTheNextStart" {
+  "$HOLT" image import "$app" > /dev/null
+  "$HOLT" create box test/app:1 > /dev/null
+  printf kept > "$BATS_TEST_TMPDIR/kept"
+  "$HOLT" start box > /dev/null
+  "$HOLT" cp "$BATS_TEST_TMPDIR/kept" box:/tmp/kept
+  "$HOLT" stop box > /dev/null
+  file=$("$HOLT" image inspect test/app:1 --format '{{.path}}')
+  cp --sparse=always "$file" "$BATS_TEST_TMPDIR/before"
+  rm -f "$file"
+  holt_ start box
+  expect_code 0
+  cmp "$file" "$BATS_TEST_TMPDIR/before"
+  [ "$("$HOLT" cp --raw box:/tmp/kept -)" = kept ]
+  [ "$("$HOLT" exec box /app)" = scratch ]
+  "$HOLT" stop box > /dev/null
+  rm -rf "$(dirname "$file")" "$HOLT_HOME"/data/images/blobs
+  holt_ --json start box
+  expect_code 1
+  expect_json_error NOT_FOUND
+  expect_json '.error.hint | contains("test/app:1")'
+}
+
 @test "BuildSaysHowAnImageOfADockerfileComesHere" {
   holt_ --json build -t app .
   expect_code 1
@@ -266,6 +289,7 @@ registry() {
 }
 
 @test "ProgressIsALineForEachLayerOnATerminalAndOneLineElsewhere" {
+  "$HOLT" image prune --all --force > /dev/null
   registry "$app"
   HOLT_QUIET=0 holt_ pull "127.0.0.1:$port/app:1"
   expect_code 0
@@ -280,4 +304,27 @@ registry() {
   HOLT_QUIET=0 python3 "$BATS_TEST_DIRNAME/typist.py" 24 80 -- "$HOLT" pull "127.0.0.1:$port/app:1" > "$BATS_TEST_TMPDIR/screen"
   grep -qF '[code 0]' "$BATS_TEST_TMPDIR/screen"
   grep -qF "holt: pulling 127.0.0.1:$port/app:1" "$BATS_TEST_TMPDIR/screen"
+}
+
+@test "IMG-16 ATagThatMovesIsFollowedAsThePolicySays" {
+  for version in one two; do
+    python3 "$BATS_TEST_DIRNAME/oci_image.py" "$BATS_TEST_TMPDIR/$version" x "{\"Env\": [\"V=$version\"]}" "$BATS_FILE_TMPDIR/root.tar"
+  done
+  ln -s one "$BATS_TEST_TMPDIR/current"
+  registry "$BATS_TEST_TMPDIR/current"
+  version_by() { "$HOLT" run --pull "$1" "127.0.0.1:$port/x:1" -- /app show V | tail -1; }
+  [ "$(version_by missing)" = one ]
+  ln -sfn two "$BATS_TEST_TMPDIR/current"
+  : > "$BATS_TEST_TMPDIR/log"
+  [ "$(version_by missing)" = one ]
+  [ "$(version_by never)" = one ]
+  [ ! -s "$BATS_TEST_TMPDIR/log" ]
+  [ "$(version_by always)" = two ]
+  kill "$registry_pid"
+  registry_pid=
+  [ "$(version_by missing)" = two ]
+  [ "$(version_by never)" = two ]
+  holt_ --json run --pull always "127.0.0.1:$port/x:1" -- /app
+  expect_code 125
+  expect_json_error NETWORK_ERROR
 }

@@ -1,11 +1,15 @@
 #include "cli/commands/commands.hpp"
 #include "cli/default_image.hpp"
 #include "cli/images.hpp"
+#include "cli/units.hpp"
 #include "holt/base/files.hpp"
 
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include <fmt/format.h>
 
 namespace holt::cli {
 namespace {
@@ -55,12 +59,16 @@ class ImageBuildDefaultCommand : public Command {
   image::Image build(Session& session, const std::vector<std::string>& recipe,
                      const std::filesystem::path& tar) const {
     if (!std::filesystem::exists(tar)) make_root_tar(session, recipe, tar);
-    PullProgress progress(session, tar.string());
+    image::ImportOptions options{.config = default_image_config(), .cancel = session.interrupts.token()};
+    options.progress = [&session](const image::Progress& progress) {
+      if (session.globals.quiet) return;
+      session.output.progress(
+          fmt::format("holt: {} entries, {}", progress.entries, show_size(progress.unpacked_bytes)));
+    };
     image::Store store(session.host().directories);
-    return with_progress(session, progress, [&] {
-      return store.import_root_tar(tar, name_.value_or(std::string(image::k_default_image)),
-                                   {.config = default_image_config(), .cancel = session.interrupts.token()});
-    });
+    auto image = store.import_root_tar(tar, name_.value_or(std::string(image::k_default_image)), options);
+    session.output.clear_progress();
+    return image;
   }
 
   std::optional<std::string> name_;

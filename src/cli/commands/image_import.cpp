@@ -38,7 +38,7 @@ class ImageImportCommand : public Command {
   }
 
   Outcome run(Session& session) override {
-    PullProgress progress(session, source_ == "-" ? "standard input" : source_);
+    PullProgress progress(session, source_ == "-" ? "standard input" : source_, PullProgress::Kind::import);
     image::ImportSourceOptions options{.reference = name_.value_or(""),
                                        .select = select_.value_or(""),
                                        .config = config(),

@@ -35,7 +35,7 @@ class PullCommand : public Command {
     image::Store store(host.directories);
     std::vector<Json> pulled;
     auto pull_one = [&](const std::string& name) {
-      PullProgress progress(session, name);
+      PullProgress progress(session, name, kind_of(name));
       auto image = with_progress(session, progress,
                                  [&] { return fetch(session, store, name, platform, host, progress); });
       if (!session.globals.json) return session.output.line(image.digest);
