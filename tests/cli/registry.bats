@@ -5,6 +5,7 @@ load helpers
 
 setup_file() {
   local tool
+  export PATH=$PATH:$root/build/cache/registry/root/usr/bin  # where scripts/setup unpacks it
   for tool in docker-registry skopeo umoci openssl python3; do
     if ! command -v "$tool" > /dev/null; then
       echo "$tool" > "$BATS_FILE_TMPDIR/missing"
