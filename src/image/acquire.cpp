@@ -11,6 +11,7 @@
 #include "image/layer_build.hpp"
 #include "image/layer_fetches.hpp"
 #include "image/layer_progress.hpp"
+#include "image/sized_image.hpp"
 #include "image/space.hpp"
 #include "image/staging.hpp"
 
@@ -86,6 +87,7 @@ class Acquisition {
 
   /// Under the build's lock: nobody else replaces this entry.
   void bring_in() {
+    drop_damaged_sizes(folders_.entry(digest_), request_.stop);
     auto present = load_entry(folders_, digest_);
     if (present && !is_sound(*present, request_.stop)) present.reset();
     if (present && present->manifest_digest != documents_.manifest_digest && has_blobs(*present))

@@ -1,8 +1,13 @@
+#include "image/sized_image.hpp"
+
 #include "holt/base/error.hpp"
 #include "holt/base/fd.hpp"
 #include "holt/base/files.hpp"
 #include "holt/base/process.hpp"
 #include "holt/image/store.hpp"
+#include "image/content_digest.hpp"
+#include "image/folders.hpp"
+#include "image/space.hpp"
 #include "image/staging.hpp"
 
 #include <cerrno>
@@ -22,6 +27,14 @@ using namespace std::chrono_literals;
 // Half a second for an image of 500 MB; what takes minutes hangs.
 constexpr auto k_resize_deadline = 5min;
 constexpr std::size_t k_piece = std::size_t{1} << 20;
+/// Any, but always the same: a file that was lost comes again as its machines knew it.
+constexpr const char* k_resize_time = "1000000000";
+constexpr std::size_t k_digest_bytes = 128;
+
+/// What the file had when it was made.
+fs::path digest_file(fs::path ext4) {
+  return ext4.replace_extension(".digest");
+}
 
 /// Data only: the copy has the holes of the original.
 void copy_sparse(const fs::path& from, const fs::path& to, const std::optional<CancellationToken>& cancel) {
@@ -59,7 +72,7 @@ void shrink(const fs::path& file, const Image& image, std::uint64_t bytes,
             const std::optional<CancellationToken>& cancel) {
   // Forced: the file has just been written by our own builder, and a check of it first would find nothing.
   ProcessSpec spec{.argv = {find_resize2fs().string(), "-f", file.string(), fmt::format("{}K", bytes >> 10)},
-                   .env = {{"LC_ALL", "C"}}};
+                   .env = {{"LC_ALL", "C"}, {"E2FSPROGS_FAKE_TIME", k_resize_time}}};
   auto result = run_process(spec, {.deadline = Deadline::after(k_resize_deadline), .cancel = cancel});
   if (result.status.exit_code == 0) return;
   bool too_small = result.err.find("smaller than minimum") != std::string::npos ||
@@ -84,18 +97,38 @@ Image Store::with_disk_size(const Image& image, std::uint64_t bytes,
   struct stat info{};
   if (::stat(sized.ext4.c_str(), &info) != 0) {
     Staging staging(folder_ / "staging");
+    require_space(folder_, image.size, image.reference);
     auto fresh = staging.path() / "root.ext4";
     copy_sparse(image.ext4, fresh, cancel);
     shrink(fresh, image, bytes, cancel);
     ::chmod(fresh.c_str(), 0444);
     Fd written(::open(fresh.c_str(), O_RDONLY | O_CLOEXEC));
     if (!written || ::fsync(written.get()) != 0) throw system_error(errno, "write the smaller image", fresh);
-    if (::rename(fresh.c_str(), sized.ext4.c_str()) != 0)
-      throw system_error(errno, "keep the smaller image", sized.ext4);
+    write_file_atomically(digest_file(fresh), content_digest(fresh, cancel), {.mode = 0644});
+    move_into_place(digest_file(fresh), digest_file(sized.ext4));
+    move_into_place(fresh, sized.ext4);
     if (::stat(sized.ext4.c_str(), &info) != 0) throw system_error(errno, "look at", sized.ext4);
   }
   sized.size = static_cast<std::uint64_t>(info.st_blocks) * 512;
   return sized;
+}
+
+std::vector<fs::path> damaged_sizes(const fs::path& entry, const std::optional<CancellationToken>& cancel) {
+  std::vector<fs::path> damaged;
+  std::error_code error;
+  for (const auto& file : fs::directory_iterator(entry, error)) {
+    if (file.path().extension() != ".ext4" || file.path().filename() == "root.ext4") continue;
+    auto recorded = read_file_if_exists(digest_file(file.path()), k_digest_bytes);
+    if (recorded && content_digest(file.path(), cancel) != *recorded) damaged.push_back(file.path());
+  }
+  return damaged;
+}
+
+void drop_damaged_sizes(const fs::path& entry, const std::optional<CancellationToken>& cancel) {
+  for (const fs::path& file : damaged_sizes(entry, cancel)) {
+    fs::remove(file);
+    fs::remove(digest_file(file));
+  }
 }
 
 }  // namespace holt::image

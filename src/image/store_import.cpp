@@ -10,6 +10,7 @@
 #include "image/entries.hpp"
 #include "image/image_builder.hpp"
 #include "image/layer_build.hpp"
+#include "image/sized_image.hpp"
 #include "image/staging.hpp"
 #include "image/store_record.hpp"
 
@@ -76,6 +77,7 @@ Image Store::import_root_tar(int fd, std::string_view reference, const ImportOpt
   write_file_atomically(fresh / "image.json", write_image_record(image), {.mode = 0644});
 
   FileLock lock = lock_entry(folders, image.digest, Deadline::after(k_lock_wait));
+  drop_damaged_sizes(folders.entry(image.digest), options.cancel);
   auto present = load_entry(folders, image.digest);
   if (present && present->disk_bytes != image.disk_bytes) {
     // The disks of its machines are laid over this very file.

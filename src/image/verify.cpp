@@ -2,6 +2,7 @@
 #include "holt/image/pull.hpp"
 #include "image/blobs.hpp"
 #include "image/entries.hpp"
+#include "image/sized_image.hpp"
 
 #include <filesystem>
 #include <map>
@@ -65,6 +66,10 @@ class Verification {
     } else if (!is_sound(*image, cancel_)) {
       add(reference, "its file system root.ext4 has other bytes than it was built with", fix);
     }
+    for (const auto& file : damaged_sizes(folders_.entry(digest), cancel_))
+      add(reference,
+          fmt::format("its file system {} has other bytes than it was made with", file.filename().string()),
+          fix);
     if (image->layers.empty()) return;
     check_blob(reference, "manifest", image->manifest_digest, fix);
     check_blob(reference, "configuration", image->digest, fix);

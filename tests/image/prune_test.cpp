@@ -1,4 +1,5 @@
 // What goes, what stays, what is damaged and comes back.
+#include "image/content_digest.hpp"
 #include "image/ext4_reader.hpp"
 #include "image/restore.hpp"
 #include "image/store_fixture.hpp"
@@ -285,6 +286,26 @@ TEST_F(Damaged, IMG_08_AFileSystemOfAnotherVersionIsNotReplacedUnderItsMachines)
   EXPECT_EQ(acquire_image(fake).content_digest, image.content_digest);
 }
 
+TEST_F(Damaged, IMG_08_ASmallerFileSystemComesAgainAsItWas) {
+  if (::access("/sbin/resize2fs", X_OK) != 0 && ::access("/usr/sbin/resize2fs", X_OK) != 0)
+    GTEST_SKIP() << "resize2fs of e2fsprogs is not installed";
+  FakeImage fake({.layers = three_layers()});
+  AcquireRequest request{.reference = parse_reference("app:1").value(), .disk_bytes = 4 * test::k_disk};
+  FakeSource source(fake);
+  Image image = acquire(store_, source, request);
+  auto sized = store_.with_disk_size(image, test::k_disk);
+  auto digest = content_digest(sized.ext4);
+  EXPECT_EQ(test::check(sized.ext4).exit_code, 0);
+  expect_sound();
+  flip_a_byte(sized.ext4, 1024 + 4);
+  EXPECT_NE(only_damage().what.find("root-64.ext4"), std::string::npos);
+  acquire_image(fake);
+  expect_sound();
+  EXPECT_FALSE(std::filesystem::exists(sized.ext4));
+  EXPECT_EQ(content_digest(store_.with_disk_size(image, test::k_disk).ext4), digest)
+      << "the disks of machines would not fit it";
+}
+
 TEST_F(Damaged, AnImageWithoutItsFilesCanBeRemoved) {
   FakeImage fake({.layers = three_layers()});
   Image image = acquire_image(fake);
@@ -306,6 +327,65 @@ TEST_F(Damaged, ABlobThatNobodyNeedsAndNobodyCanUseIsNamed) {
   EXPECT_EQ(only_damage().fix, "holt image prune");
   prune(store_);
   expect_sound();
+}
+
+class Policy : public Prune {
+ protected:
+  /// Nothing listens there: who asks it fails.
+  Image get(PullPolicy policy, const std::string& reference = "127.0.0.1:1/app:1") {
+    return pull(store_, reference,
+                {.policy = policy, .registry = {.retries = 0}, .disk_bytes = test::k_disk});
+  }
+};
+
+TEST_F(Policy, IMG_16_MissingAndNeverAskNobodyForWhatIsHere) {
+  FakeImage fake({.layers = three_layers()});
+  Image image = acquire_image(fake, "127.0.0.1:1/app:1");
+  for (auto policy : {PullPolicy::missing, PullPolicy::never}) {
+    EXPECT_EQ(get(policy).digest, image.digest);
+    EXPECT_EQ(get(policy, image.digest).digest, image.digest);
+    EXPECT_EQ(get(policy, "127.0.0.1:1/app@" + fake.top_digest()).digest, image.digest);
+  }
+  EXPECT_EQ(error_of([&] { get(PullPolicy::always); }).code(), ErrorCode::network_error);
+  EXPECT_EQ(get(PullPolicy::never).digest, image.digest);
+}
+
+TEST_F(Policy, IMG_16_NeverAsksNobodyForWhatIsNotHere) {
+  EXPECT_EQ(error_of([&] { get(PullPolicy::never); }).code(), ErrorCode::not_found);
+  EXPECT_EQ(error_of([&] { get(PullPolicy::missing); }).code(), ErrorCode::network_error);
+  EXPECT_EQ(error_of([&] { get(PullPolicy::missing, test::digest_of("x")); }).code(), ErrorCode::not_found);
+  EXPECT_EQ(error_of([&] { get(PullPolicy::missing, "Bad Name"); }).code(), ErrorCode::usage);
+}
+
+TEST_F(Policy, IMG_08_MissingAndNeverBuildAgainWhatIsDamaged) {
+  FakeImage fake({.layers = three_layers()});
+  Image image = acquire_image(fake, "127.0.0.1:1/app:1");
+  for (auto policy : {PullPolicy::missing, PullPolicy::never}) {
+    std::filesystem::remove(image.ext4);
+    EXPECT_EQ(get(policy).content_digest, image.content_digest);
+  }
+  std::filesystem::remove(image.ext4);
+  std::filesystem::remove(blobs_.path(fake.layer(1)));
+  Error here = error_of([&] { get(PullPolicy::never); });
+  EXPECT_EQ(here.code(), ErrorCode::not_found);
+  EXPECT_NE(std::string(here.what()).find(fake.layer(1)), std::string::npos) << here.what();
+  EXPECT_EQ(error_of([&] { get(PullPolicy::missing); }).code(), ErrorCode::network_error);
+}
+
+TEST_F(Policy, AnImageForAnotherPlatformIsNotWhatIsAskedFor) {
+  auto layers = three_layers();
+  FakeImage fake({.layers = layers});
+  acquire_image(fake, "127.0.0.1:1/app:1");
+  PullOptions options{.policy = PullPolicy::never, .platform = {.architecture = "arm64"}};
+  Error error = error_of([&] { pull(store_, "127.0.0.1:1/app:1", options); });
+  EXPECT_EQ(error.code(), ErrorCode::not_found);
+  EXPECT_NE(std::string(error.what()).find("linux/amd64"), std::string::npos) << error.what();
+  fake.config["architecture"] = "arm64";
+  fake.use_config();
+  FakeSource source(fake);
+  error = error_of(source, "arm:1");
+  EXPECT_EQ(error.code(), ErrorCode::not_found);
+  EXPECT_NE(std::string(error.what()).find("linux/arm64"), std::string::npos) << error.what();
 }
 
 }  // namespace
