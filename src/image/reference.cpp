@@ -92,19 +92,18 @@ bool is_name(std::string_view name) {
 }
 
 /// Leaves out the default registry and its folder of official images where the rest means the same.
-std::string_view familiar(std::string_view name) {
+std::string familiar(std::string_view name) {
   std::string_view host = host_of(name);
   if (host == k_default_registry || host == k_default_registry_alias) {
-    std::string_view path = name.substr(host.size() + 1);
-    if (!host_of(path).empty()) return name;
-    name = path;
+    name.remove_prefix(host.size() + 1);
+    if (!host_of(name).empty()) return std::string(k_default_registry) + "/" + std::string(name);
   } else if (!host.empty()) {
-    return name;
+    return std::string(name);
   }
   if (name.starts_with(k_official) && name.find('/', k_official.size()) == std::string_view::npos) {
     name.remove_prefix(k_official.size());
   }
-  return name;
+  return std::string(name);
 }
 
 bool is_tag(std::string_view tag) {
@@ -131,7 +130,7 @@ std::string Reference::canonical() const {
 
 std::string Reference::registry() const {
   std::string_view host = host_of(name);
-  return std::string(host.empty() || host == k_default_registry_alias ? k_default_registry : host);
+  return std::string(host.empty() ? k_default_registry : host);
 }
 
 std::string Reference::repository() const {

@@ -84,6 +84,7 @@ TEST(Reference, TellsRegistryAndRepository) {
       {"docker.io/library/python", "docker.io", "library/python", "python:latest"},
       {"index.docker.io/a/b", "docker.io", "a/b", "a/b:latest"},
       {"docker.io/library/a/b", "docker.io", "library/a/b", "library/a/b:latest"},
+      {"index.docker.io/host.tld/x", "docker.io", "host.tld/x", "docker.io/host.tld/x:latest"},
       {"docker.io/localhost/x", "docker.io", "localhost/x", "docker.io/localhost/x:latest"},
       {"localhost/x", "localhost", "x", "localhost/x:latest"},
       {"localhost:5000/x", "localhost:5000", "x", "localhost:5000/x:latest"},
