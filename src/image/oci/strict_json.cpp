@@ -15,6 +15,7 @@ class Checker final : public nlohmann::json_sax<Json> {
   enum class Fault { none, syntax, duplicate, depth, values };
   Fault fault() const { return fault_; }
   const std::string& key_in_question() const { return duplicate_; }
+  std::size_t failed_at() const { return failed_at_; }
 
   bool null() override { return count(); }
   bool boolean(bool) override { return count(); }
@@ -32,7 +33,9 @@ class Checker final : public nlohmann::json_sax<Json> {
     duplicate_ = name;
     return fail(Fault::duplicate);
   }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+  bool parse_error(std::size_t byte, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*reason*/) override {
+    failed_at_ = byte;
     return fail(Fault::syntax);
   }
 
@@ -54,6 +57,7 @@ class Checker final : public nlohmann::json_sax<Json> {
 
   Fault fault_ = Fault::none;
   std::size_t values_ = 0;
+  std::size_t failed_at_ = 0;
   std::vector<std::unordered_set<std::string>> keys_;
   std::string duplicate_;
 };
@@ -75,13 +79,14 @@ Json parse_strict(std::string_view bytes, std::string_view what) {
     case Checker::Fault::duplicate:
       throw invalid(what,
                     fmt::format("the key '{}' is there twice", printable(checker.key_in_question(), 100)));
-    case Checker::Fault::none:
     case Checker::Fault::syntax:
+      // Not left to parse_json: it would read on where this stopped, and keep what nothing bounds.
+      throw invalid(what, fmt::format("it is not JSON at byte {}", checker.failed_at()));
+    case Checker::Fault::none:
       break;
   }
   auto value = parse_json(bytes);
   if (!value) throw invalid(what, "it is not JSON: " + value.error().text());
-  if (checker.fault() == Checker::Fault::syntax) throw invalid(what, "it is not JSON: a number out of range");
   return std::move(*value);
 }
 
