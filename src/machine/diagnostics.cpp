@@ -3,6 +3,7 @@
 #include "holt/base/encoding.hpp"
 #include "holt/base/error.hpp"
 #include "holt/base/json.hpp"
+#include "holt/base/log.hpp"
 #include "machine/event_log.hpp"
 #include "machine/info.hpp"
 #include "machine/record.hpp"
@@ -35,8 +36,9 @@ class Redactor {
       for (auto& [name, value] : folder.read_env()) {
         if (value.size() >= k_shortest_secret) secrets_.push_back(std::move(value));
       }
-    } catch (const Error&) {
+    } catch (const Error& e) {
       // A damaged file has no values that a machine could have written anywhere.
+      logger("machine")->debug("{}", e.what());
     }
     // One that holds another goes first.
     std::ranges::sort(secrets_, std::greater{}, &std::string::size);
