@@ -33,6 +33,19 @@ std::shared_ptr<SSL_CTX> make_tls(const FakeCertificate& certificate) {
   return context;
 }
 
+/// The port that the kernel chose.
+unsigned bind_to(int socket, const std::string& host) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  ::inet_pton(AF_INET, host.c_str(), &address.sin_addr);
+  socklen_t length = sizeof address;
+  if (::bind(socket, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    throw system_error(errno, "bind to the loopback");
+  }
+  return ntohs(address.sin_port);
+}
+
 }  // namespace
 
 std::string FakeRequest::header(const std::string& name) const {
@@ -110,21 +123,17 @@ class FakeRegistry::Channel {
   bool good_ = true;
 };
 
+ClosedPort::ClosedPort()
+    : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+      host_(fmt::format("127.0.0.1:{}", bind_to(socket_.get(), "127.0.0.1"))) {}
+
 FakeRegistry::FakeRegistry(const Options& options)
     : options_(options),
       tls_(options.tls ? make_tls(*options.tls) : nullptr),
       listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
-      stop_(make_pipe()) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  ::inet_pton(AF_INET, options.address.c_str(), &address.sin_addr);
-  socklen_t length = sizeof address;
-  if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      ::listen(listener_.get(), 64) != 0 ||
-      ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    throw system_error(errno, "listen on the loopback");
-  }
-  port_ = ntohs(address.sin_port);
+      stop_(make_pipe()),
+      port_(bind_to(listener_.get(), options.address)) {
+  if (::listen(listener_.get(), 64) != 0) throw system_error(errno, "listen on the loopback");
   acceptor_ = std::thread([this] { accept_all(); });
 }
 

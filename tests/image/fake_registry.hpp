@@ -60,6 +60,17 @@ struct FakeCertificate {
   static std::optional<FakeCertificate> make(const std::filesystem::path& folder);
 };
 
+/// HOST:PORT that refuses connections for as long as it lives: bound, but nobody listens.
+class ClosedPort {
+ public:
+  ClosedPort();
+  const std::string& host() const { return host_; }
+
+ private:
+  Fd socket_;
+  std::string host_;
+};
+
 /// Thread-safe. Each connection has a thread; keeps connections open as HTTP/1.1 says.
 class FakeRegistry {
  public:

@@ -78,6 +78,25 @@ TEST_F(RegistryPull, GivesAnImageWithTheFilesInIt) {
   expect_sound();
 }
 
+TEST_F(RegistryPull, IMG_14_AnIndexLeadsToTheImageOfThePlatform) {
+  auto pushed = push("amd64", "for amd64");
+  Json entry = test::descriptor(k_oci_manifest, pushed.manifest);
+  Json other = test::descriptor(k_oci_manifest, "another");
+  Json attestation = test::descriptor(k_oci_manifest, "an attestation");
+  entry["platform"] = {{"os", "linux"}, {"architecture", "amd64"}};
+  other["platform"] = {{"os", "linux"}, {"architecture", "s390x"}};
+  attestation["platform"] = {{"os", "unknown"}, {"architecture", "unknown"}};
+  registry_.add_manifest("1", dump_json(test::index_of(Json::array({attestation, other, entry}))),
+                         std::string(k_oci_index));
+  EXPECT_EQ(test::content_of(pull_it(reference()).ext4, "/a"), "for amd64");
+
+  registry_.add_manifest("none", dump_json(test::index_of(Json::array({attestation, other}))),
+                         std::string(k_oci_index));
+  auto error = error_of([&] { pull_it(reference("none")); });
+  EXPECT_EQ(error.code(), ErrorCode::not_found);
+  EXPECT_THAT(error.what(), HasSubstr("linux/s390x"));
+}
+
 TEST_F(RegistryPull, IMG_01_ABlobThatIsNotWhatItsNameSaysIsRefused) {
   auto pushed = push("1", "content");
   auto pinned = registry_.host() + "/app@" + pushed.manifest_digest;
@@ -161,11 +180,8 @@ TEST_F(RegistryPull, IMG_16_PoliciesDoWhatTheySayWhenATagMoves) {
 }
 
 TEST_F(RegistryPull, IMG_16_WithoutANetworkWhatIsHereIsUsed) {
-  std::string name;
-  {
-    test::FakeRegistry gone;
-    name = gone.host() + "/app:1";
-  }
+  test::ClosedPort gone;
+  std::string name = gone.host() + "/app:1";
   test::FakeSource source(test::FakeImage({.layers = test::three_layers()}));
   acquire_from(source, name);
   EXPECT_EQ(pull_it(name, PullPolicy::missing).reference, name);

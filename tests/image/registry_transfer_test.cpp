@@ -332,10 +332,10 @@ TEST_F(RegistryTransfer, IMG_11_UnavailableThreeTimesAndThenThere) {
 }
 
 TEST_F(RegistryTransfer, NobodyThereIsSaidAtOnce) {
-  auto host = std::make_unique<test::FakeRegistry>()->host();
-  auto error = error_of([&] { source_at(host).top(); });
+  test::ClosedPort nobody;
+  auto error = error_of([&] { source_at(nobody.host()).top(); });
   EXPECT_EQ(error.code(), ErrorCode::network_error);
-  EXPECT_THAT(error.what(), HasSubstr(host));
+  EXPECT_THAT(error.what(), HasSubstr(nobody.host()));
   EXPECT_TRUE(waits_.empty());
 }
 
@@ -461,6 +461,13 @@ TEST_F(RegistryMirrors, ArePassedOverWhenTheyFail) {
   again.fetch(described, other);
   EXPECT_EQ(other.bytes, bytes);
   EXPECT_EQ(mirror.requests_for("/blobs/").size(), 1U);
+}
+
+TEST_F(RegistryMirrors, ThatCannotBeReachedArePassedOver) {
+  registry_.add_manifest("1", "{}", k_manifest_type);
+  test::ClosedPort nobody;
+  EXPECT_EQ(source(mirrored("http://" + nobody.host())).top().bytes, "{}");
+  EXPECT_TRUE(waits_.empty());
 }
 
 TEST_F(RegistryMirrors, ThatBreakOffAreGoneOnFrom) {

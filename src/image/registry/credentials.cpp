@@ -84,7 +84,7 @@ class AuthFile {
   std::optional<Credentials> find(const std::string& registry, const std::string& repository) const {
     const auto* auths = object_of(json_, "auths");
     if (auths == nullptr) return std::nullopt;
-    for (std::string name = registry + "/" + repository;; name.resize(name.rfind('/'))) {
+    for (auto name = fmt::format("{}/{}", registry, repository);; name.resize(name.rfind('/'))) {
       for (const auto& [key, value] : auths->items()) {
         if (key_meaning(key) != name) continue;
         if (auto found = credentials_of(value)) return found;

@@ -60,12 +60,11 @@ CurlList header_list(const HttpRequest& request) {
   auto append = [&](const std::string& line) {
     auto* longer = curl_slist_append(list.get(), line.c_str());
     if (longer == nullptr) throw std::bad_alloc();
-    list.release();
-    list.reset(longer);
+    if (!list) list.reset(longer);  // a longer list has the same head
   };
   for (const auto& [name, value] : request.headers) {
     check_header(name, value);
-    append(name + ": " + value);
+    append(fmt::format("{}: {}", name, value));
   }
   append("Expect:");  // no waiting for "100 Continue"
   return list;
