@@ -32,7 +32,7 @@ struct LayerProgress {
   std::size_t index = 0;   ///< from 0, lowest first
   std::size_t layers = 0;  ///< of the image
   Step step = Step::waiting;
-  std::uint64_t done = 0;   ///< bytes downloaded, or unpacked
+  std::uint64_t done = 0;   ///< bytes of the blob that are downloaded, or unpacked
   std::uint64_t total = 0;  ///< bytes of the blob; 0 when not known
 };
 using ProgressSink = std::function<void(const LayerProgress&)>;
@@ -40,7 +40,7 @@ using ProgressSink = std::function<void(const LayerProgress&)>;
 /// When a registry is asked.
 enum class PullPolicy {
   missing,  ///< only for an image that is not here
-  always,   ///< for its documents always; blobs that are here are not fetched again
+  always,   ///< for its documents always; what is here is read against its digests and not fetched again
   never,
 };
 std::optional<PullPolicy> pull_policy_from(std::string_view word);
@@ -76,10 +76,12 @@ struct PullOptions {
   std::optional<CancellationToken> cancel = std::nullopt;
 };
 
-/// The image of a reference, from its registry when the policy says so. Throws Error: USAGE for a bad
+/// The image of a reference, from its registry when the policy says so. One whose file system or record was
+/// lost is built again from its blobs first, whatever the policy but `always`. Throws Error: USAGE for a bad
 /// reference, NOT_FOUND, UNAUTHORIZED, NETWORK_ERROR ("got N of M bytes"), DIGEST_MISMATCH, IMAGE_INVALID,
-/// LIMIT_EXCEEDED, NOT_SUPPORTED, STORAGE_FULL, STORAGE_ERROR, CANCELLED. What was downloaded whole, and the
-/// beginning of what was not, is used by the next pull.
+/// LIMIT_EXCEEDED, NOT_SUPPORTED, STORAGE_FULL, STORAGE_ERROR, CANCELLED, CONFLICT when what machines stand
+/// on cannot be built the same again. What was downloaded whole, and the beginning of what was not, is used
+/// by the next pull.
 Image pull(Store& store, std::string_view reference, const PullOptions& options = {});
 
 /// True for what holt takes as a place of this machine and not as a name: "/...", "./...", "../..." or
@@ -108,15 +110,16 @@ Image import_image(Store& store, int fd, const ImportSourceOptions& options);
 struct ExportOptions {
   std::optional<CancellationToken> cancel = std::nullopt;
 };
-/// Writes an image as a tar that holds an OCI layout and what `docker load` wants. Throws Error NOT_FOUND;
-/// an image without its blobs is NOT_SUPPORTED.
+/// Writes an image as a tar that holds an OCI layout and what `docker load` wants; the same image gives the
+/// same bytes. Throws Error NOT_FOUND, also for a blob that is missing or damaged, STORAGE_ERROR when `fd`
+/// cannot be written; an image that never had blobs is NOT_SUPPORTED.
 void export_image(const Store& store, std::string_view reference, int fd, const ExportOptions& options = {});
 
 struct PruneOptions {
   bool dry_run = false;
   bool all = false;  ///< also images with a name that no machine uses
   std::optional<Duration> older_than = std::nullopt;
-  std::function<bool(const Image&)> in_use = nullptr;
+  std::function<bool(const Image&)> in_use = nullptr;  ///< as RemoveOptions::in_use; none: none is
 };
 struct PruneReport {
   std::vector<std::string> images;  ///< references or digests that went

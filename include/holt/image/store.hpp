@@ -104,8 +104,10 @@ class Store {
   Image import_root_tar(const std::filesystem::path& tar, std::string_view reference,
                         const ImportOptions& options = {});
 
-  /// The image of a reference or of a digest ("sha256:..."). Throws Error: USAGE for a bad reference,
-  /// NOT_FOUND when it is not in the store or its files are gone, with a hint.
+  /// The image of a reference, of a digest ("sha256:...", of its configuration, manifest or index; in
+  /// NAME[:TAG]@DIGEST it alone counts) or of the first 12 digits or more of the configuration's. Throws
+  /// Error: USAGE for a bad reference and for digits that several images have, NOT_FOUND when it is not in
+  /// the store or its files are gone, with a hint.
   Image resolve(std::string_view reference) const;
   /// As resolve, nothing instead of NOT_FOUND.
   std::optional<Image> find(std::string_view reference) const;
@@ -124,8 +126,9 @@ class Store {
   Image with_disk_size(const Image& image, std::uint64_t bytes,
                        const std::optional<CancellationToken>& cancel = std::nullopt) const;
 
-  /// Takes a reference away, and the image with its last reference. Throws Error: USAGE, NOT_FOUND, CONFLICT
-  /// when `in_use` says so of the last reference.
+  /// Takes a reference away, and the image with its last reference, with the blobs that nothing else needs.
+  /// Of a digest, all references go. One whose files are lost can be removed too. Throws Error: USAGE,
+  /// NOT_FOUND, CONFLICT when `in_use` says so of the last reference.
   void remove(std::string_view reference, const RemoveOptions& options = {});
 
   const std::filesystem::path& folder() const { return folder_; }
