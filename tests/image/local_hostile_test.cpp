@@ -166,6 +166,22 @@ TEST_F(LocalHostileTest, IMG_30_APipeIsReadOnceToItsEnd) {
   EXPECT_EQ(::read(reader.get(), &more, 1), 0);
 }
 
+TEST_F(LocalHostileTest, IMG_30_AFifoIsReadWhenSomebodyWritesToIt) {
+  ASSERT_EQ(::mkfifo(path("app").c_str(), 0600), 0);
+  std::thread feeder([&] {
+    Fd writer(::open(path("app").c_str(), O_WRONLY | O_CLOEXEC));
+    try {
+      write_all(writer.get(), one_image().tar());
+    } catch (const Error&) {
+      // The reader has gone.
+    }
+  });
+  std::string content;
+  ErrorCode code = failure([&] { content = content_of(import(path("app")).ext4, "/hello"); });
+  feeder.join();
+  EXPECT_EQ(content, "from the layer") << to_string(code) << ": " << sentence_;
+}
+
 TEST_F(LocalHostileTest, IMG_30_WhatIsNoImageIsToldInASentence) {
   EXPECT_EQ(import_error(file("Dockerfile", "# syntax=docker/dockerfile:1\n\nFROM debian\nRUN true\n")),
             ErrorCode::usage);
@@ -216,6 +232,8 @@ TEST_F(LocalHostileTest, ACancelledImportEnds) {
       ErrorCode::cancelled);
   fs::create_directories(path("root/etc"));
   EXPECT_EQ(import_error(path("root"), {.cancel = cancel}), ErrorCode::cancelled);
+  ASSERT_EQ(::mkfifo(path("nobody-writes").c_str(), 0600), 0);
+  EXPECT_EQ(import_error(path("nobody-writes"), {.cancel = cancel}), ErrorCode::cancelled);
   expect_empty_store();
 }
 
