@@ -8,11 +8,12 @@
 // Layout below Directories::data/images:
 //
 //   entries/HEX/root.ext4, image.json   one folder for each image digest, renamed into place when it is whole
-//   entries/HEX/root-SIZE.ext4          the same in a smaller file system, SIZE in MiB
+//   entries/HEX/root-SIZE.ext4          the same in a smaller file system, SIZE in MiB; .digest beside it
 //   references/NAME.json                one small file for each reference
 //   blobs/sha256/HEX                    manifests, configurations and compressed layers, as they were fetched
 //   blobs/partial/HEX                   the beginning of one that is being fetched or was cut off
-//   locks/HEX.lock                      held while an entry is pinned, built or removed, or a blob is fetched
+//   locks/HEX.lock                      held while an entry is pinned, put in place, named or removed
+//   locks/build-HEX.lock, blob-HEX.lock held while an image is built, a blob is fetched or removed
 //   staging/                            what is being built; the next builder clears left-overs of dead ones
 //
 // May depend on base/ only.
