@@ -105,14 +105,14 @@ ArchiveFiles::ArchiveFiles(Fd tar) : tar_(std::move(tar)) {
   }
 }
 
-void ArchiveFiles::add(std::string name, ArchiveMember member) {
+void ArchiveFiles::add(const std::string& name, ArchiveMember member) {
   if (name.empty() || name.size() > k_name_limit) return;
   if (members_.size() == k_archive_members && !members_.contains(name)) {
     complete_ = false;
     return;
   }
-  auto [known, fresh] = members_.try_emplace(std::move(name), std::move(member));
-  if (!fresh) known->second = {.fault = "it is there twice"};
+  if (members_.contains(name)) member = {.fault = "it is there twice"};
+  members_[name] = std::move(member);
 }
 
 const ArchiveMember* ArchiveFiles::find(const std::string& name) const {

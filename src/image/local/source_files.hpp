@@ -66,7 +66,7 @@ class ArchiveFiles final : public SourceFiles {
   const Fd& tar() const { return tar_; }
 
  private:
-  void add(std::string name, ArchiveMember member);
+  void add(const std::string& name, ArchiveMember member);
   const ArchiveMember* find(const std::string& name) const;
   FileSlice slice(const std::string& name, const ArchiveMember& member) const;
 
