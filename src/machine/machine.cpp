@@ -7,6 +7,7 @@
 #include "machine/event_log.hpp"
 #include "machine/exec_stream.hpp"
 #include "machine/file_streams.hpp"
+#include "machine/host.hpp"
 #include "machine/info.hpp"
 #include "machine/lifecycle.hpp"
 #include "machine/machine_access.hpp"
@@ -98,6 +99,9 @@ Machine Machine::create(const MachineConfig& wanted, const StartOptions& options
     throw Error(ErrorCode::conflict, fmt::format("There is already a machine {}", config.name),
                 {.subject = config.name, .hint = "Choose another name, or remove that machine."});
   }
+  // Told before an image is waited for.
+  find_boot_files(host);
+  find_monitor(host);
   config.image = image_for(config, options, host);
   auto launch = prepare_launch(config.resources, options, host);
   launch.env = config.env;
