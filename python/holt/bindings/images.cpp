@@ -1,7 +1,9 @@
 #include "images.hpp"
 
+#include "call.hpp"
 #include "convert.hpp"
-#include "holt/image/store.hpp"
+#include "holt/image/pull.hpp"
+#include "holt/machine/machine_image.hpp"
 #include "options.hpp"
 
 #include <utility>
@@ -41,11 +43,41 @@ nb::dict find_image(const std::string& reference, const nb::dict& host) {
   return to_dict(in_store(host, [&](const image::Store& store) { return store.resolve(reference); }));
 }
 
+nb::object image_object(image::Image& image) {
+  return to_dict(image);
+}
+
+/// As machines get theirs: from the store, a registry, a file or folder.
+CallPointer obtain(const std::string& name, const nb::dict& options, const nb::dict& host) {
+  Options given(options);
+  return job(
+      [name, pull = pull_policy(given), deadline = given.deadline("timeout"),
+       host = host_config(Options(host))](const CancellationToken& cancel) {
+        return obtain_image(name, {.pull = pull, .call = {.deadline = deadline, .cancel = cancel}}, host);
+      },
+      image_object);
+}
+
+CallPointer import_image(const nb::bytes& source, const nb::dict& options, const nb::dict& host) {
+  Options given(options);
+  return job(
+      [source = from_bytes(source), reference = given.get<std::string>("reference", {}),
+       select = given.get<std::string>("select", {}),
+       directories = host_config(Options(host)).directories](const CancellationToken& cancel) {
+        image::Store store(directories);
+        return image::import_image(store, source,
+                                   {.reference = reference, .select = select, .cancel = cancel});
+      },
+      image_object);
+}
+
 }  // namespace
 
 void bind_images(nb::module_& module) {
   module.def("list_images", list_images);
   module.def("find_image", find_image);
+  module.def("obtain_image", obtain);
+  module.def("import_image", import_image);
 }
 
 }  // namespace holt::python

@@ -21,6 +21,8 @@ nb::object info_object(MachineInfo& info) {
 
 std::string_view step_name(StartProgress::Step step) {
   switch (step) {
+    case StartProgress::Step::fetching_image:
+      return "fetching_image";
     case StartProgress::Step::probing_accelerator:
       return "probing_accelerator";
     case StartProgress::Step::building_template:

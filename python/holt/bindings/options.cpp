@@ -17,6 +17,12 @@ NetworkConfig network_config(const Options& options) {
   return network;
 }
 
+void add_registry(image::RegistryOptions& registry, const Options& options) {
+  if (auto insecure = options.get<bool>("insecure")) registry.insecure = *insecure;
+  if (auto file = options.bytes("ca_file")) registry.ca_file = *file;
+  if (auto file = options.bytes("auth_file")) registry.auth_file = *file;
+}
+
 }  // namespace
 
 std::optional<std::string> Options::bytes(const char* name) const {
@@ -53,9 +59,15 @@ std::optional<Deadline> Options::deadline(const char* name) const {
   return left ? std::optional(Deadline::after(*left)) : std::nullopt;
 }
 
+image::PullPolicy pull_policy(const Options& options) {
+  return image::pull_policy_from(options.get<std::string>("pull", "missing"))
+      .value_or(image::PullPolicy::missing);
+}
+
 MachineConfig machine_config(const Options& options) {
   return {.name = options.get<std::string>("name", {}),
           .image = options.get<std::string>("image", {}),
+          .pull = pull_policy(options),
           .resources = {.cpus = options.get<unsigned>("cpus", Resources{}.cpus),
                         .memory_mb = options.get<unsigned>("memory_mb", Resources{}.memory_mb),
                         .disk_gb = options.get<unsigned>("disk_gb", Resources{}.disk_gb)},
@@ -102,6 +114,7 @@ HostConfig host_config(const Options& options) {
   path("qemu", host.qemu);
   path("kernel", host.kernel);
   path("initramfs", host.initramfs);
+  add_registry(host.registry, options);
   if (host.monitor.empty()) path("monitor", host.monitor);
   if (host.shim.empty()) path("shim", host.shim);
   if (auto word = options.get<std::string>("jail")) {

@@ -58,6 +58,8 @@ class Options {
   nb::dict values_;
 };
 
+/// Of "pull", a word that Python has checked.
+image::PullPolicy pull_policy(const Options& options);
 MachineConfig machine_config(const Options& options);
 ExecOptions exec_options(const Options& options);
 HostConfig host_config(const Options& options);

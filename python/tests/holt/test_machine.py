@@ -106,7 +106,7 @@ def test_waiting_ends_at_its_timeout(machine: holt.Machine) -> None:
 
 def test_an_unknown_image_leaves_nothing(home: Path) -> None:
     with pytest.raises(holt.NotFoundError):
-        holt.Machine.create("no-image", image="localhost/no/such:image")
+        holt.Machine.create("no-image", image="localhost/no/such:image", pull="never")
     with pytest.raises(holt.NotFoundError):
         holt.Machine.open("no-image")
 

@@ -180,8 +180,6 @@ def test_TheNetworkIsThatOfResourcesElseOfTheConfig(config, resources, network):
         {"checkpoint": True},
         {"forkable": True},
         {"image": "pack.smolmachine"},
-        {"image": "/srv/root"},
-        {"image": "./root.tar"},
         {"resources": ResourceSpec(gpu=True)},
         {"resources": ResourceSpec(cuda=True)},
         {"resources": ResourceSpec(gpu_vram_mib=100)},

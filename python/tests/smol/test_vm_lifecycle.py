@@ -50,7 +50,7 @@ def test_ATakenNameIsAConflict(machine):
 
 def test_AnUnknownImageIsNotFoundAndLeavesNothing(home, name):
     with pytest.raises(smol.SmolError) as caught:
-        smol.Machine.create(smol.MachineConfig(name=name, image="no/such:image"))
+        smol.Machine.create(smol.MachineConfig(name=name, image="sha256:" + 64 * "0"))
     assert caught.value.code == "NOT_FOUND"
     assert name not in [machine.name for machine in smol.Machine.list()]
 
@@ -231,8 +231,9 @@ def test_ImagesAreThoseOfTheHostsStore(machine):
     default = next(image for image in images if image.reference.startswith("holt/default"))
     assert (default.os, default.architecture) == ("linux", "amd64") and default.size > 0
     assert machine.pull_image(default.reference) == default
-    with pytest.raises(smol.NotSupportedError):
-        machine.pull_image("no/such:image")
+    with pytest.raises(smol.SmolError) as caught:
+        machine.pull_image("sha256:" + 64 * "0")
+    assert caught.value.code == "NOT_FOUND"
 
 
 def test_ReadyIsRunning(machine):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ._engine import engine, engine_errors
-from .errors import NotSupportedError
 from .types import ImageInfo
 
 if TYPE_CHECKING:
@@ -17,16 +16,10 @@ def all_images() -> list[ImageInfo]:
         return [_image_info(image) for image in engine().list_images()]
 
 
-def find(reference: str) -> ImageInfo:
-    """The image of a reference. Raises NotSupportedError where it would have to be fetched."""
+def pull(reference: str) -> ImageInfo:
+    """The image of a reference, fetched where it is not in the store."""
     with engine_errors():
-        try:
-            return _image_info(engine().find_image(reference))
-        except engine().NotFoundError as error:
-            raise NotSupportedError(
-                f"{reference!r} is not in this host's image store, and pulling is not part of holt yet: "
-                f"`holt image import FILE {reference}` brings in a tar of its root file system"
-            ) from error
+        return _image_info(engine().pull_image(reference, pull="missing"))
 
 
 def _image_info(image: holt.ImageInfo) -> ImageInfo:

@@ -54,6 +54,10 @@ class LocalMachine:
     @classmethod
     def create(cls, plan: Plan) -> LocalMachine:
         with engine_errors():
+            image = plan.arguments["image"]
+            if image is not None:
+                # The time to readiness is the machine's: a large image may take longer to come.
+                plan.arguments["image"] = engine().pull_image(image, pull="missing").reference
             machine = engine().Machine.create(
                 plan.name, persistent=True, owner_end=_owner_end(plan.note), **plan.arguments
             )

@@ -194,10 +194,6 @@ def _image(image: Any) -> str | None:
     name = check.nonblank("image", image)
     if name.endswith(".smolmachine"):
         raise NotSupportedError(f"image {name!r}: packs are not part of holt; name an image of `holt images`")
-    if name.startswith(("/", "./", "../", "~")):
-        raise NotSupportedError(
-            f"image {name!r}: bring it in with `holt image import {name} NAME:TAG` and pass image='NAME:TAG'"
-        )
     return name
 
 

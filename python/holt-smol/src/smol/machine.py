@@ -430,8 +430,8 @@ class Machine(CloudCalls):
     # --- images ---------------------------------------------------------------------------------------------
 
     def pull_image(self, image: str) -> ImageInfo:
-        """An image of this host's store, which all machines share."""
-        return _images.find(check.nonblank("image", image))
+        """Fetches an image into this host's store, which all machines share."""
+        return _images.pull(check.nonblank("image", image))
 
     def list_images(self) -> list_[ImageInfo]:
         """The images of this host's store."""

@@ -47,7 +47,7 @@ from holt._errors import (
     UsageError,
 )
 from holt._host import HostOptions, local_availability, new_machine_name
-from holt._images import ImageInfo, find_image, list_images
+from holt._images import ImageInfo, find_image, import_image, list_images, pull_image
 from holt._machine import UNCHANGED, Machine
 from holt._streams import ExecStream, FileReader, FileWriter, TreeWalk
 from holt._types import (
@@ -134,9 +134,11 @@ __all__ = [
     "__engine__",
     "__version__",
     "find_image",
+    "import_image",
     "list_images",
     "local_availability",
     "new_machine_name",
+    "pull_image",
 ]
 
 

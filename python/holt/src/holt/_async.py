@@ -20,6 +20,7 @@ from holt._machine import (
     Network,
     Owner,
     Progress,
+    Pull,
     Unchanged,
     changed,
 )
@@ -114,6 +115,7 @@ class AsyncMachine:
         name: str | None = None,
         *,
         image: str | None = None,
+        pull: Pull = "missing",
         cpus: int = 2,
         memory_mb: int = 1024,
         disk_gb: int = 20,
@@ -136,7 +138,7 @@ class AsyncMachine:
     ) -> AsyncMachine:
         """As `Machine.create`. Cancelled, it leaves nothing. `on_progress` is called on another thread."""
         config = _requests.config_of(
-            name, image=image, cpus=cpus, memory_mb=memory_mb, disk_gb=disk_gb, network=network,
+            name, image=image, pull=pull, cpus=cpus, memory_mb=memory_mb, disk_gb=disk_gb, network=network,
             allow_hosts=allow_hosts, allow_cidrs=allow_cidrs, env=env, working_dir=working_dir, user=user,
             make_dirs=make_dirs, labels=labels, persistent=persistent, idle_stop=idle_stop, idle_suspend=idle_suspend,
         )  # fmt: skip
@@ -149,6 +151,7 @@ class AsyncMachine:
         name: str | None = None,
         *,
         image: str | None = None,
+        pull: Pull = "missing",
         cpus: int = 2,
         memory_mb: int = 1024,
         disk_gb: int = 20,
@@ -166,7 +169,7 @@ class AsyncMachine:
     ) -> AsyncMachine:
         """As `Machine.define`."""
         config = _requests.config_of(
-            name, image=image, cpus=cpus, memory_mb=memory_mb, disk_gb=disk_gb, network=network,
+            name, image=image, pull=pull, cpus=cpus, memory_mb=memory_mb, disk_gb=disk_gb, network=network,
             allow_hosts=allow_hosts, allow_cidrs=allow_cidrs, env=env, working_dir=working_dir, user=user,
             make_dirs=make_dirs, labels=labels, persistent=True, idle_stop=idle_stop, idle_suspend=idle_suspend,
         )  # fmt: skip

@@ -27,6 +27,12 @@ class HostOptions:
     """Path of a kernel; else HOLT_KERNEL, else that of scripts/setup."""
     initramfs: str | os.PathLike[str] | None = None
     """Path of the initramfs with the guest program; else HOLT_INITRAMFS, else that of scripts/setup."""
+    insecure: bool | None = None
+    """Talk to registries without checking their certificates, or by plain http; else HOLT_INSECURE, else False."""
+    ca_file: str | os.PathLike[str] | None = None
+    """More certificates to trust, PEM; else HOLT_CA_FILE."""
+    auth_file: str | os.PathLike[str] | None = None
+    """Credentials of registries; else HOLT_AUTH_FILE, else where docker and podman keep theirs."""
 
 
 def native_host(host: object, *, require_kvm: object = False) -> dict[str, Any]:
@@ -35,8 +41,10 @@ def native_host(host: object, *, require_kvm: object = False) -> dict[str, Any]:
         raise check.wrong_type("host", "a HostOptions or None", host)
     values: dict[str, Any] = {}
     if host is not None:
-        for name in ("home", "qemu", "kernel", "initramfs"):
+        for name in ("home", "qemu", "kernel", "initramfs", "ca_file", "auth_file"):
             values[name] = check.optional_path(name, getattr(host, name))
+        if host.insecure is not None:
+            values["insecure"] = check.flag("insecure", host.insecure)
         if host.accelerator is not None:
             values["accelerator"] = check.choice("accelerator", host.accelerator, ("auto", "kvm", "tcg"))
         if host.jail is not None:

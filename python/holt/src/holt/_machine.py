@@ -30,6 +30,7 @@ from holt._waiting import wait
 
 Progress: TypeAlias = Callable[[str, str], object]
 Owner: TypeAlias = Literal["keep", "stop", "remove"]
+Pull: TypeAlias = Literal["missing", "always", "never"]
 Network: TypeAlias = Literal["none", "open", "allow_list"]
 # Machine.list hides the built-in name inside the class.
 _Infos: TypeAlias = list[MachineInfo]
@@ -88,6 +89,7 @@ class Machine:
         name: str | None = None,
         *,
         image: str | None = None,
+        pull: Pull = "missing",
         cpus: int = 2,
         memory_mb: int = 1024,
         disk_gb: int = 20,
@@ -111,7 +113,8 @@ class Machine:
         """Defines a machine and boots it. On failure nothing is left.
 
         :param name: 1 to 128 of letters, digits, ``-`` and ``_``; else a new one.
-        :param image: reference in the host's image store; else the default image.
+        :param image: name of an image, which is pulled where it is not here, or a file or folder (``./app.tar``);
+            else the default image. :param pull: when a registry is asked: ``missing``, ``always`` or ``never``.
         :param cpus: 1 to 32. :param memory_mb: MiB, 128 to 1,048,576. :param disk_gb: GiB, 1 to 4,096.
         :param network: ``none`` means that no packet can leave. `allow_hosts` and `allow_cidrs` make it an allow list.
         :param env: of all its commands. :param working_dir: of its commands. :param user: of its commands.
@@ -127,7 +130,7 @@ class Machine:
         :param timeout: of the boot. Default 30 s, and more where templates are to be built.
         """
         config = _requests.config_of(
-            name, image=image, cpus=cpus, memory_mb=memory_mb, disk_gb=disk_gb, network=network,
+            name, image=image, pull=pull, cpus=cpus, memory_mb=memory_mb, disk_gb=disk_gb, network=network,
             allow_hosts=allow_hosts, allow_cidrs=allow_cidrs, env=env, working_dir=working_dir, user=user,
             make_dirs=make_dirs, labels=labels, persistent=persistent, idle_stop=idle_stop, idle_suspend=idle_suspend,
         )  # fmt: skip
@@ -140,6 +143,7 @@ class Machine:
         name: str | None = None,
         *,
         image: str | None = None,
+        pull: Pull = "missing",
         cpus: int = 2,
         memory_mb: int = 1024,
         disk_gb: int = 20,
@@ -157,7 +161,7 @@ class Machine:
     ) -> Machine:
         """Makes a persistent machine and its disk, boots nothing."""
         config = _requests.config_of(
-            name, image=image, cpus=cpus, memory_mb=memory_mb, disk_gb=disk_gb, network=network,
+            name, image=image, pull=pull, cpus=cpus, memory_mb=memory_mb, disk_gb=disk_gb, network=network,
             allow_hosts=allow_hosts, allow_cidrs=allow_cidrs, env=env, working_dir=working_dir, user=user,
             make_dirs=make_dirs, labels=labels, persistent=True, idle_stop=idle_stop, idle_suspend=idle_suspend,
         )  # fmt: skip

@@ -58,6 +58,7 @@ def config_of(
     name: object,
     *,
     image: object,
+    pull: object,
     cpus: object,
     memory_mb: object,
     disk_gb: object,
@@ -78,6 +79,7 @@ def config_of(
     config: dict[str, Any] = {
         "name": name,
         "image": check.optional_text("image", image),
+        "pull": pull_policy(pull),
         "cpus": check.integer("cpus", cpus, 1, 32),
         "memory_mb": check.integer("memory_mb", memory_mb, 128, 1_048_576),
         "disk_gb": check.integer("disk_gb", disk_gb, 1, 4_096),
@@ -94,6 +96,10 @@ def config_of(
         "idle_suspend": check.seconds("idle_suspend", idle_suspend),
     }
     return config
+
+
+def pull_policy(pull: object) -> str:
+    return check.choice("pull", pull, ("missing", "always", "never"))
 
 
 def machine_name(name: object) -> str:
