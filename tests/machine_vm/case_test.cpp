@@ -219,7 +219,9 @@ TEST_F(Cases, LIFE_27_AllCallersOfAFirstUseThatFailsGetTheReasonAndTheNextUseWor
   std::vector<std::jthread> threads;
   for (int i = 0; i < 10; i++) {
     threads.emplace_back([&] {
-      if (code_of([&] { create({.image = "nobody/has-this:latest"}); }) == ErrorCode::not_found) not_found++;
+      if (code_of([&] { create({.image = "nobody/has-this:latest", .pull = image::PullPolicy::never}); }) ==
+          ErrorCode::not_found)
+        not_found++;
     });
   }
   threads.clear();
@@ -286,7 +288,8 @@ TEST_F(Cases, LIFE_31_DescriptorsFilesAndProcessesEndWhereTheyBegan) {
   for (int i = 0; i < 5; i++) {
     auto m = create({.lifetime = Lifetime::ephemeral});
     for (int j = 0; j < 20; j++) m.exec({"true"});
-    EXPECT_NE(code_of([&] { create({.image = "nobody/has-this:latest"}); }), std::nullopt);
+    EXPECT_NE(code_of([&] { create({.image = "nobody/has-this:latest", .pull = image::PullPolicy::never}); }),
+              std::nullopt);
     EXPECT_NE(code_of([&] { m.exec({"true"}, {.working_dir = "/nowhere"}); }), std::nullopt);
     m.remove({.mode = RemoveMode::force});
   }
