@@ -8,6 +8,7 @@
 #include "machine/record.hpp"
 #include "monitor/listener.hpp"
 #include "monitor/relay.hpp"
+#include "support/asking.hpp"
 
 #include <atomic>
 #include <functional>
@@ -180,23 +181,5 @@ class FakeMachine {
   std::vector<protocol::FrameType> seen_;
   std::thread guest_thread_;
 };
-
-inline std::optional<ErrorCode> code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& e) {
-    return e.code();
-  }
-  return std::nullopt;
-}
-
-inline bool eventually(const std::function<bool()>& holds) {
-  auto deadline = Deadline::after(60s);
-  while (!holds()) {
-    if (deadline.passed()) return false;
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
-}
 
 }  // namespace holt::test

@@ -5,6 +5,7 @@
 #include "holt/base/files.hpp"
 #include "machine/event_log.hpp"
 #include "machine/sparse_file.hpp"
+#include "support/asking.hpp"
 
 #include <chrono>
 #include <thread>
@@ -15,14 +16,7 @@
 namespace holt::machine {
 namespace {
 
-std::optional<ErrorCode> code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& e) {
-    return e.code();
-  }
-  return std::nullopt;
-}
+using test::code_of;
 
 class SuspensionFiles : public ::testing::Test {
  protected:

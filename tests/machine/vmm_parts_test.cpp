@@ -7,6 +7,7 @@
 #include "machine/stub_kernel.hpp"
 #include "machine/tsc.hpp"
 #include "machine/vmm.hpp"
+#include "support/asking.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -17,16 +18,9 @@
 namespace holt::machine {
 namespace {
 
-using namespace std::chrono_literals;
+using test::code_of;
 
-std::optional<ErrorCode> code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& e) {
-    return e.code();
-  }
-  return std::nullopt;
-}
+using namespace std::chrono_literals;
 
 /// A QEMU that says these lines at once, whatever it is asked.
 QmpClient talking_to(Fd& there, const std::string& lines) {
@@ -42,8 +36,8 @@ TEST(Qmp, GreetsAndKeepsEventsApartFromAnswers) {
                         "{\"QMP\":{}}\n{\"event\":\"RESUME\"}\n{\"return\":{}}\n"
                         "{\"event\":\"SHUTDOWN\",\"data\":{\"reason\":\"guest-reset\"}}\n{\"return\":{"
                         "\"status\":\"running\"}}\n");
-  qmp.greet(Deadline::after(1s));
-  EXPECT_EQ(qmp.execute("query-status", nullptr, Deadline::after(1s))["status"], "running");
+  qmp.greet(test::patient());
+  EXPECT_EQ(qmp.execute("query-status", nullptr, test::patient())["status"], "running");
   EXPECT_EQ(qmp.poll_event()->name, "RESUME");
   auto event = qmp.poll_event();
   ASSERT_TRUE(event);
@@ -56,7 +50,7 @@ TEST(Qmp, ARefusalIsAnErrorWithItsText) {
   auto qmp =
       talking_to(qemu, "{\"error\":{\"class\":\"GenericError\",\"desc\":\"no \\u001b such thing\"}}\n");
   try {
-    qmp.execute("x", nullptr, Deadline::after(1s));
+    qmp.execute("x", nullptr, test::patient());
     FAIL() << "expected HYPERVISOR_UNAVAILABLE";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ErrorCode::hypervisor_unavailable);
@@ -68,7 +62,7 @@ TEST(Qmp, RubbishSilenceAndEndAreErrors) {
   for (const auto* rubbish : {"not json\n", "[]\n", "\"x\"\n"}) {
     Fd qemu;
     auto qmp = talking_to(qemu, rubbish);
-    EXPECT_EQ(code_of([&] { qmp.greet(Deadline::after(1s)); }), ErrorCode::hypervisor_unavailable) << rubbish;
+    EXPECT_EQ(code_of([&] { qmp.greet(test::patient()); }), ErrorCode::hypervisor_unavailable) << rubbish;
   }
   Fd qemu;
   auto silent = talking_to(qemu, "");

@@ -5,17 +5,9 @@
 namespace holt::test {
 namespace {
 
-class BackgroundCommands : public MachineTest {
+class BackgroundCommands : public InOneMachine {
  protected:
-  void SetUp() override {
-    MachineTest::SetUp();
-    if (!IsSkipped()) m = std::make_unique<Machine>(create({.lifetime = Lifetime::persistent}));
-  }
-  void TearDown() override {
-    if (m) m->remove({.mode = RemoveMode::force});
-    m.reset();
-    MachineTest::TearDown();
-  }
+  BackgroundCommands() { lifetime_ = Lifetime::persistent; }
   struct Log {
     std::string out;
     std::string err;
@@ -31,7 +23,6 @@ class BackgroundCommands : public MachineTest {
     }
     return log;
   }
-  std::unique_ptr<Machine> m;
 };
 
 TEST_F(BackgroundCommands, EXEC_28_AreFoundAgainAndEndWithTheMachine) {

@@ -8,21 +8,6 @@
 namespace holt::test {
 namespace {
 
-/// One machine for all tests of a group: they leave it as they found it.
-class InOneMachine : public MachineTest {
- protected:
-  void SetUp() override {
-    MachineTest::SetUp();
-    if (!IsSkipped()) m = std::make_unique<Machine>(create({.lifetime = Lifetime::ephemeral}));
-  }
-  void TearDown() override {
-    if (m) m->remove({.mode = RemoveMode::force});
-    m.reset();
-    MachineTest::TearDown();
-  }
-  std::unique_ptr<Machine> m;
-};
-
 using Commands = InOneMachine;
 
 TEST_F(Commands, EXEC_08_EndAsTheyEnd) {

@@ -203,6 +203,7 @@ TEST_F(Crash, LIFE_16_CHAN_12_CHAN_25_AGuestThatEndsItselfIsFailedWithTheReason)
 
 TEST_F(Crash, LIFE_07_CHAN_10_AFrozenVmmIsShownRemovedAndHoldsNobodyUp) {
   std::vector<Machine> machines;
+  machines.reserve(3);
   for (int i = 0; i < 3; i++) machines.push_back(create({.name = "frozen-" + std::to_string(i)}));
   for (const auto& m : machines) ::kill(status_of(m.name()).vmm->pid, SIGSTOP);
   auto begin = std::chrono::steady_clock::now();

@@ -14,19 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class FileCases : public MachineTest {
+class FileCases : public InOneMachine {
  protected:
-  void SetUp() override {
-    MachineTest::SetUp();
-    if (!IsSkipped()) m = std::make_unique<Machine>(create({.lifetime = Lifetime::ephemeral}));
-  }
-  void TearDown() override {
-    if (m) m->remove({.mode = RemoveMode::force});
-    m.reset();
-    MachineTest::TearDown();
-  }
   std::string sh(const std::string& script) { return m->exec_shell(script).out; }
-  std::unique_ptr<Machine> m;
 };
 
 TEST_F(FileCases, FILES_01_ThreeHundredMebibytesTakeNoMemoryOfTheHost) {

@@ -4,23 +4,13 @@
 namespace holt::test {
 namespace {
 
-class HostileCommands : public MachineTest {
+class HostileCommands : public InOneMachine {
  protected:
-  void SetUp() override {
-    MachineTest::SetUp();
-    if (!IsSkipped()) m = std::make_unique<Machine>(create({.lifetime = Lifetime::ephemeral}));
-  }
-  void TearDown() override {
-    if (m) m->remove({.mode = RemoveMode::force});
-    m.reset();
-    MachineTest::TearDown();
-  }
   /// The guest program answers and starts a command.
   void expect_usable() {
     m->ping({.deadline = patient()});
     EXPECT_EQ(m->exec({"true"}, {.deadline = patient()}).exit_code, 0);
   }
-  std::unique_ptr<Machine> m;
 };
 
 TEST_F(HostileCommands, EXEC_25_SignalsAndTracersDoNotReachTheGuestProgram) {

@@ -7,10 +7,12 @@
 #include "holt/image/store.hpp"
 #include "holt/machine/machine.hpp"
 #include "machine/record.hpp"
+#include "support/asking.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,22 +22,6 @@
 namespace holt::test {
 
 using namespace std::chrono_literals;
-
-/// For what takes a moment, on a host that has others to serve as well.
-constexpr Duration k_patience = 60s;
-inline Deadline patient() {
-  return Deadline::after(k_patience);
-}
-
-/// Waits for a condition that nothing announces. False at the deadline.
-inline bool eventually(const std::function<bool()>& holds, Duration limit = k_patience) {
-  auto deadline = Deadline::after(limit);
-  while (!holds()) {
-    if (deadline.passed()) return false;
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
-}
 
 /// Command lines of live processes that name `text`.
 inline std::vector<std::string> processes_naming(const std::string& text) {
@@ -97,6 +83,23 @@ class MachineTest : public ::testing::Test {
   HostConfig host;
 };
 
+/// A machine for each test, which is there from its beginning to its end.
+class InOneMachine : public MachineTest {
+ protected:
+  void SetUp() override {
+    MachineTest::SetUp();
+    if (!IsSkipped()) m = std::make_unique<Machine>(create({.lifetime = lifetime_}));
+  }
+  void TearDown() override {
+    if (m) m->remove({.mode = RemoveMode::force});
+    m.reset();
+    MachineTest::TearDown();
+  }
+
+  Lifetime lifetime_ = Lifetime::ephemeral;
+  std::unique_ptr<Machine> m;
+};
+
 /// Removes its machine at the end of a test, however that ends.
 class Removed {
  public:
@@ -124,16 +127,6 @@ inline void expect_right_clock(Machine& m, Duration tolerance) {
   auto guest = std::chrono::nanoseconds(std::stoll(m.exec({"date", "+%s%N"}).out));
   EXPECT_GT(guest, before - tolerance);
   EXPECT_LT(guest, now() + tolerance);
-}
-
-/// The code of the Error that `action` throws; nothing when it throws none.
-inline std::optional<ErrorCode> code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& e) {
-    return e.code();
-  }
-  return std::nullopt;
 }
 
 }  // namespace holt::test
