@@ -36,7 +36,7 @@ void GuestClient::send_raw(std::string_view bytes) {
     // The guest may be waiting for us to read.
     pollfd ready{.fd = socket_.get(), .events = POLLOUT | POLLIN, .revents = 0};
     ::poll(&ready, 1, 10'000);
-    if ((ready.revents & POLLIN) != 0) take(Deadline::after(10s));
+    if ((ready.revents & POLLIN) != 0) take(Deadline::after(60s));
   }
   sending_ = false;
 }
@@ -115,7 +115,7 @@ void GuestClient::unstall(std::uint32_t id) {
 }
 
 Frame GuestClient::connection_frame(FrameType type) {
-  auto deadline = Deadline::after(20s);
+  auto deadline = Deadline::after(60s);
   while (true) {
     for (auto at = connection_frames_.begin(); at != connection_frames_.end(); ++at) {
       if (at->header.type != type) continue;
@@ -149,7 +149,7 @@ std::uint32_t GuestClient::open(const protocol::Request& request) {
 }
 
 void GuestClient::send_input(std::uint32_t id, std::string_view bytes) {
-  auto deadline = Deadline::after(20s);
+  auto deadline = Deadline::after(60s);
   while (!bytes.empty() && !streams_[id].result.final_frame) {
     auto room = streams_[id].credit.payload_room();
     if (room == 0) {
@@ -164,7 +164,7 @@ void GuestClient::send_input(std::uint32_t id, std::string_view bytes) {
 }
 
 void GuestClient::end_input(std::uint32_t id) {
-  auto deadline = Deadline::after(20s);
+  auto deadline = Deadline::after(60s);
   while (!streams_[id].credit.can_send(0) && !streams_[id].result.final_frame) take(deadline);
   if (streams_[id].result.final_frame) return;
   streams_[id].credit.spend(0);
@@ -175,7 +175,7 @@ void GuestClient::end_input(std::uint32_t id) {
 
 void GuestClient::send_entry(std::uint32_t id, const protocol::TreeEntry& entry) {
   auto payload = protocol::encode(entry);
-  auto deadline = Deadline::after(20s);
+  auto deadline = Deadline::after(60s);
   while (!streams_[id].credit.can_send(payload.size())) take(deadline);
   streams_[id].credit.spend(payload.size());
   send({.type = FrameType::entry, .stream = id}, payload);
@@ -204,7 +204,7 @@ StreamResult GuestClient::call(const protocol::Request& request, std::string_vie
 }
 
 bool GuestClient::falls_silent_for(std::chrono::milliseconds time) {
-  auto deadline = Deadline::after(20s);
+  auto deadline = Deadline::after(60s);
   while (!deadline.passed()) {
     pollfd ready{.fd = socket_.get(), .events = POLLIN, .revents = 0};
     if (::poll(&ready, 1, static_cast<int>(time.count())) == 0) return true;
@@ -247,7 +247,7 @@ TestCgroup::~TestCgroup() {
   if (folder_.empty()) return;
   std::ofstream(folder_ + "/cgroup.kill") << "1";
   // The killed leave their groups when they have been reaped.
-  auto deadline = Deadline::after(5s);
+  auto deadline = Deadline::after(60s);
   std::error_code error;
   while (!deadline.passed()) {
     for (const auto& group : std::filesystem::directory_iterator(folder_, error)) {

@@ -58,11 +58,11 @@ class GuestClient {
   void send_raw(std::string_view bytes);
 
   /// Everything of a stream once its final frame is there. Throws at the deadline.
-  StreamResult wait(std::uint32_t stream, std::chrono::milliseconds limit = std::chrono::seconds(20));
+  StreamResult wait(std::uint32_t stream, std::chrono::milliseconds limit = std::chrono::seconds(60));
   /// Waits until `done` holds of the stream.
   template <class Condition>
   StreamResult& wait_until(std::uint32_t stream, Condition done,
-                           std::chrono::milliseconds limit = std::chrono::seconds(20)) {
+                           std::chrono::milliseconds limit = std::chrono::seconds(60)) {
     auto deadline = Deadline::after(limit);
     while (!done(streams_[stream].result)) take(deadline);
     return streams_[stream].result;

@@ -32,7 +32,7 @@ std::string credit_for(const Frame& frame) {
 
 /// The next event, waited for by the descriptor.
 std::optional<ExecEvent> next_of(ExecStream& stream) {
-  auto deadline = Deadline::after(10s);
+  auto deadline = Deadline::after(60s);
   for (;;) {
     auto event = stream.try_next();
     if (!event.pending) return std::move(event.value);

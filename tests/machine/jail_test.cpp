@@ -91,8 +91,8 @@ class Jail : public ::testing::Test {
   void probe(JailChoice jail = JailChoice::automatic) {
     auto vmm = Vmm::start(command(jail));
     report_ = vmm.jail();
-    auto text = read_to_end(vmm.console().get(), Deadline::after(20s));
-    ASSERT_TRUE(vmm.process().wait(Deadline::after(5s)));
+    auto text = read_to_end(vmm.console().get(), Deadline::after(60s));
+    ASSERT_TRUE(vmm.process().wait(Deadline::after(60s)));
     read_answers(text);
   }
 
@@ -108,8 +108,8 @@ class Jail : public ::testing::Test {
                                    .namespaces = stage.namespaces(),
                                    .stage = &stage});
     there.reset();
-    auto text = read_to_end(here.get(), Deadline::after(20s));
-    ASSERT_TRUE(process.wait(Deadline::after(5s)));
+    auto text = read_to_end(here.get(), Deadline::after(60s));
+    ASSERT_TRUE(process.wait(Deadline::after(60s)));
     read_answers(text);
   }
 
@@ -238,10 +238,10 @@ TEST_F(Jail, OtherUsersOfTheHostFareTheSame) {
     if (::setgid(12345) != 0 || ::setuid(12345) != 0) ::_exit(1);
     try {
       auto vmm = Vmm::start(command());
-      auto text = read_to_end(vmm.console().get(), Deadline::after(20s));
+      auto text = read_to_end(vmm.console().get(), Deadline::after(60s));
       text += fmt::format("state {}\n", to_string(vmm.jail().at(1).state));
       write_all(there.get(), text);
-      vmm.process().wait(Deadline::after(5s));
+      vmm.process().wait(Deadline::after(60s));
       ::_exit(0);
     } catch (const std::exception& e) {
       write_all(there.get(), e.what());
@@ -249,7 +249,7 @@ TEST_F(Jail, OtherUsersOfTheHostFareTheSame) {
     }
   }
   there.reset();
-  auto text = read_to_end(here.get(), Deadline::after(30s));
+  auto text = read_to_end(here.get(), Deadline::after(60s));
   int status = 0;
   ::waitpid(child, &status, 0);
   read_answers(text);
@@ -321,7 +321,7 @@ TEST_F(Jail, ItsProcessDiesWithItsParent) {
   ASSERT_TRUE(jailed);
   ::kill(parent, SIGKILL);
   ::waitpid(parent, nullptr, 0);
-  auto deadline = Deadline::after(5s);
+  auto deadline = Deadline::after(60s);
   while (is_alive(*jailed) && !deadline.passed()) std::this_thread::sleep_for(1ms);
   EXPECT_FALSE(is_alive(*jailed));
 }
@@ -348,7 +348,7 @@ TEST(FindVmm, UnderKvmItIsNoQemuWithoutASystemCallFilter) {
     GTEST_SKIP() << e.what();
   }
   auto asked = run_process({.argv = {vmm.path.string(), "-sandbox", "on", "--version"}},
-                           {.deadline = Deadline::after(20s)});
+                           {.deadline = Deadline::after(60s)});
   EXPECT_EQ(asked.status.exit_code, 0) << asked.err;
 }
 
