@@ -32,6 +32,8 @@ using namespace std::chrono_literals;
 constexpr const char* k_kvm = "/dev/kvm";
 // A boot of the stub takes 50 ms where KVM works, and a second where KVM itself is nested in an emulator.
 constexpr auto k_probe_deadline = 10s;
+constexpr std::size_t k_verdict_limit = std::size_t{16} << 10;
+constexpr std::size_t k_console_limit = std::size_t{64} << 10;
 
 /// Why KVM cannot even be opened; nothing when it can.
 std::optional<std::string> kvm_obstacle() {
@@ -56,7 +58,7 @@ VerdictFile verdict_file(const HostConfig& host, const VmmProgram& vmm) {
 }
 
 std::optional<AcceleratorVerdict> remembered(const VerdictFile& file) {
-  auto text = read_file_if_exists(file.path, 16 * 1024);
+  auto text = read_file_if_exists(file.path, k_verdict_limit);
   if (!text || !text->starts_with(file.key + "\n")) return std::nullopt;
   auto rest = text->substr(file.key.size() + 1);
   auto end = rest.find('\n');
@@ -68,7 +70,7 @@ std::optional<AcceleratorVerdict> remembered(const VerdictFile& file) {
 
 /// Reads until the sign of the stub kernel has come; `seen` is what QEMU said, for when it does not.
 bool sign_arrives(int console, Deadline deadline, std::string& seen) {
-  while (seen.find(k_stub_sign) == std::string::npos && seen.size() < 64 * 1024) {
+  while (seen.find(k_stub_sign) == std::string::npos && seen.size() < k_console_limit) {
     pollfd ready{console, POLLIN, 0};
     int n = ::poll(&ready, 1, deadline.poll_timeout());
     if (n == 0 && deadline.passed()) return false;
@@ -173,7 +175,8 @@ Availability local_availability(const HostConfig& host) noexcept {
       return {false, ErrorCode::runtime_not_installed, e.what()};
     }
     if (host.accelerator == AcceleratorChoice::require_kvm) {
-      if (auto obstacle = kvm_obstacle()) return {false, ErrorCode::kvm_unavailable, *obstacle};
+      if (auto obstacle = kvm_obstacle())
+        return {.available = false, .code = ErrorCode::kvm_unavailable, .reason = std::move(obstacle)};
       auto verdict = cached_accelerator(host);
       if (verdict && verdict->accelerator != Accelerator::kvm) {
         return {false, ErrorCode::kvm_unavailable, verdict->detail};

@@ -116,8 +116,8 @@ bool is_whole(const Template& found, const std::string& record) {
          member_of(record, "state") == sha256_hex(read_file(found.state(), k_state_limit));
 }
 
-bool is_intact(const TemplateShape& shape, const Template& found, const std::optional<std::string>& record) {
-  return record && member_of(*record, "shape") == describe(shape) && is_whole(found, *record);
+bool is_intact(const TemplateShape& shape, const Template& found, const std::string& record) {
+  return member_of(record, "shape") == describe(shape) && is_whole(found, record);
 }
 
 bool is_damaged(const Template& found) {
@@ -152,7 +152,7 @@ std::optional<Template> TemplateStore::find(const TemplateShape& shape) const {
   Template found{folder_ / shape.key()};
   try {
     auto record = read_record(found);
-    if (is_intact(shape, found, record)) {
+    if (record && is_intact(shape, found, *record)) {
       found.record = sha256_hex(*record);
       // The time of the last use, for sweep().
       ::utimensat(AT_FDCWD, (found.folder / "template.json").c_str(), nullptr, 0);

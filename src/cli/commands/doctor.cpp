@@ -232,7 +232,7 @@ class DoctorCommand : public Command {
     Report report;
     if (fix_) report.repairs = repair(host);
     examine(host, report);
-    if (bundle_) bundle(session, report);
+    if (bundle_) bundle(session, report, *bundle_);
     if (session.globals.json) {
       session.output.json(report_json(session, report));
     } else {
@@ -242,11 +242,11 @@ class DoctorCommand : public Command {
   }
 
  private:
-  void bundle(Session& session, const Report& report) const {
+  static void bundle(Session& session, const Report& report, const std::string& file) {
     auto texts = machine_diagnostics(session.host());
     texts.insert(texts.begin(),
                  {.name = "doctor.json", .text = dump_json(report_json(session, report), {.indent = 2})});
-    write_bundle(*bundle_, texts);
+    write_bundle(file, texts);
   }
 
   bool fix_ = false;
