@@ -123,7 +123,11 @@ void LayerFetches::download(Job& job, FileLock lock) {
   BlobDownload download(blobs_, job.blob, std::move(lock), job.stream, stop_);
   ReportingSink sink(download, progress_, job.layer);
   try {
-    if (download.offset() < job.blob.size) source_.fetch(job.blob, sink);
+    if (download.offset() < job.blob.size) {
+      // Where it begins, for whoever counts what comes.
+      progress_.report(job.layer, LayerProgress::Step::downloading, download.offset());
+      source_.fetch(job.blob, sink);
+    }
     if (download.resumed() && !download.is_right()) {
       // What an earlier try left was not what it should have been.
       download.restart();

@@ -170,6 +170,23 @@ TEST_F(Acquire, ProgressComesOneCallAtATimeAndNamesEveryLayer) {
   }
 }
 
+TEST_F(Acquire, ProgressBeginsWhereADownloadBeginsAndEndsAtItsEnd) {
+  FakeImage fake({.layers = three_layers()});
+  FakeSource source(fake);
+  std::map<std::size_t, std::uint64_t> first;
+  std::map<std::size_t, std::uint64_t> last;
+  std::map<std::size_t, std::uint64_t> totals;
+  acquire_from(source, "app:1", [&](const LayerProgress& progress) {
+    if (progress.step != LayerProgress::Step::downloading) return;
+    first.try_emplace(progress.index, progress.done);
+    last[progress.index] = progress.done;
+    totals[progress.index] = progress.total;
+  });
+  EXPECT_EQ(first, (std::map<std::size_t, std::uint64_t>{{0, 0}, {1, 0}, {2, 0}}))
+      << "what came first would not be counted";
+  EXPECT_EQ(last, totals);
+}
+
 TEST_F(Acquire, WhatTheProgressSinkThrowsEndsTheWork) {
   FakeImage fake({.layers = three_layers()});
   FakeSource source(fake);
