@@ -130,9 +130,9 @@ using PatientCommands = HostileCommands;
 // 130 s of silence, scaled: nothing between a command and its reader counts time but idle_stop, which is a
 // fifth of the silence here; a timer for silent streams would have to be longer than that to be of any use.
 TEST_F(PatientCommands, EXEC_27_SilenceIsNoEnd) {
-  Removed quiet(Machine::create({.lifetime = Lifetime::persistent, .idle_stop = 1s}, {}, host));
-  auto detached = quiet->start_shell_command("sleep 5; echo line");
-  EXPECT_EQ(quiet->exec_shell("sleep 5; echo line").out, "line\n");
+  Removed quiet(Machine::create({.lifetime = Lifetime::persistent, .idle_stop = 2s}, {}, host));
+  auto detached = quiet->start_shell_command("sleep 10; echo line");
+  EXPECT_EQ(quiet->exec_shell("sleep 10; echo line").out, "line\n");
   auto waiting = detached.id;
   EXPECT_EQ(quiet->wait_command(waiting).result->exit_code, 0);
   EXPECT_EQ(quiet->commands().at(0).out_bytes, 5U);
