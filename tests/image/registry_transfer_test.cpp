@@ -487,6 +487,19 @@ TEST_F(RegistryMirrors, ThatBreakOffAreGoneOnFrom) {
   EXPECT_EQ(registry_.requests_for("/blobs/").at(0).header("range"), "bytes=400-");
 }
 
+TEST_F(RegistryMirrors, IMG_09_NeverSeeTheCredentialsGivenForTheRegistry) {
+  registry_.add_manifest("1", "{}", k_manifest_type);
+  test::FakeRegistry mirror;
+  mirror.script([](const FakeRequest&) {
+    return std::optional(FakeReply{.status = 401, .headers = {{"WWW-Authenticate", "Basic realm=\"m\""}}});
+  });
+  auto options = mirrored(mirror.url());
+  options.credentials = test::k_alice;
+  EXPECT_EQ(source(options).top().bytes, "{}");
+  ASSERT_FALSE(mirror.requests().empty());
+  for (const auto& request : mirror.requests()) EXPECT_EQ(request.header("authorization"), "");
+}
+
 TEST_F(RegistryMirrors, MustBeURLs) {
   for (const char* base :
        {"mirror", "file:///srv", "https://u:hunter2@mirror.example", "https://mirror.example?secretquery"}) {

@@ -50,9 +50,9 @@ RegistrySource::RegistrySource(const Reference& reference, const RegistryOptions
                                const std::optional<CancellationToken>& cancel,
                                const Surroundings& surroundings)
     : reference_(reference), options_(options), cancel_(cancel), surroundings_(surroundings) {
-  auto add = [&](Endpoint endpoint) {
+  auto add = [&](Endpoint endpoint, const RegistryOptions& how) {
     auto place = std::make_unique<Place>();
-    place->client = std::make_unique<RegistryClient>(std::move(endpoint), options_, surroundings_, cancel_);
+    place->client = std::make_unique<RegistryClient>(std::move(endpoint), how, surroundings_, cancel_);
     places_.push_back(std::move(place));
   };
   if (options_.ca_file && !std::filesystem::exists(*options_.ca_file)) {
@@ -62,9 +62,12 @@ RegistrySource::RegistrySource(const Reference& reference, const RegistryOptions
         {.subject = options_.ca_file->string()});
   }
   if (auto it = options_.mirrors.find(reference_.registry()); it != options_.mirrors.end()) {
-    for (const auto& base : it->second) add(mirror_endpoint(base, reference_.repository()));
+    // What the caller gave is the registry's own; a mirror's stands under its host in a file.
+    RegistryOptions of_mirrors = options_;
+    of_mirrors.credentials.reset();
+    for (const auto& base : it->second) add(mirror_endpoint(base, reference_.repository()), of_mirrors);
   }
-  add({.registry = reference_.registry(), .repository = reference_.repository()});
+  add({.registry = reference_.registry(), .repository = reference_.repository()}, options_);
 }
 
 std::size_t RegistrySource::parallel_fetches() const {
