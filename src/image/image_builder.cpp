@@ -64,17 +64,18 @@ void ImageBuilder::apply_layer(ByteSource& tar) {
   TarCheck checked(tar);
   TarReader reader(checked);
   for (std::uint64_t number = 1;; ++number) {
-    auto member = reader.next();
-    if (!member) {
+    auto read = reader.next();
+    if (!read) {
       throw Error(ErrorCode::image_invalid,
-                  fmt::format("member {} of the archive: {}", number, member.error()));
+                  fmt::format("member {} of the archive: {}", number, read.error()));
     }
-    if (!member->has_value()) break;
+    const std::optional<TarMember>& member = *read;
+    if (!member) break;
     if (++done_.entries > options_.limits.entries) {
       throw Error(ErrorCode::limit_exceeded,
                   fmt::format("the image has more than {} members", options_.limits.entries));
     }
-    apply(reader, **member);
+    apply(reader, *member);
     step();
   }
   checked.finish();
@@ -86,7 +87,7 @@ void ImageBuilder::apply(TarReader& reader, const TarMember& member) {
   if (marker != Marker::none) return apply_marker(marker, path, member);
   Place place = take(tree_.place(path), member);
   if (member.hard_link) {
-    apply_link(member, place);
+    apply_link(member, *member.hard_link, place);
   } else if (member.kind == EntryKind::directory) {
     apply_directory(member, place);
   } else {
@@ -111,14 +112,14 @@ void ImageBuilder::apply_marker(Marker marker, const Path& path, const TarMember
   drop_links();
 }
 
-void ImageBuilder::apply_link(const TarMember& member, const Place& place) {
-  Place from = take(tree_.find_place(take(parse_path(*member.hard_link, options_.limits), member)), member);
+void ImageBuilder::apply_link(const TarMember& member, const std::string& name, const Place& place) {
+  Place from = take(tree_.find_place(take(parse_path(name, options_.limits), member)), member);
   const Node* target = from.directory ? from.find() : nullptr;
   bool folder = from.directory && (from.name.empty() || (target && target->directory));
   if (folder) refuse(ErrorCode::image_invalid, member, "is a hard link to a folder");
   if (!target) {
     refuse(ErrorCode::image_invalid, member,
-           fmt::format("is a hard link to '{}', which is not there", printable(*member.hard_link, 200)));
+           fmt::format("is a hard link to '{}', which is not there", printable(name, 200)));
   }
   check_name(place, member);
   if (place.find() == target) return;

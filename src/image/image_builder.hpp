@@ -43,7 +43,7 @@ class ImageBuilder {
  private:
   void apply(TarReader& reader, const TarMember& member);
   void apply_marker(Marker marker, const Path& path, const TarMember& member);
-  void apply_link(const TarMember& member, const Place& place);
+  void apply_link(const TarMember& member, const std::string& name, const Place& place);
   void apply_directory(const TarMember& member, const Place& place);
   void apply_content(TarReader& reader, const TarMember& member, const Place& place);
   Ext4Writer::Inode add_content(TarReader& reader, const TarMember& member);

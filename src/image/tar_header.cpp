@@ -27,7 +27,8 @@ std::optional<std::int64_t> octal(std::string_view text) {
   std::size_t end = rest.find_first_not_of(' ');
   if (end != std::string_view::npos && rest[end] != '\0') return std::nullopt;
   std::int64_t value = 0;
-  auto [at, error] = std::from_chars(text.data(), text.data() + digits, value, 8);
+  std::string_view number = text.substr(0, digits);
+  auto [at, error] = std::from_chars(number.data(), number.data() + number.size(), value, 8);
   return error == std::errc() ? std::optional(value) : std::nullopt;
 }
 
