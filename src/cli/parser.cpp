@@ -185,7 +185,8 @@ Error unknown_verb(std::span<const std::string> words, const Commands& commands)
     }
   }
   if (!members.empty()) {
-    auto second = words.size() > 1 ? fmt::format(" '{}'", printable(words[1], 60)) : std::string();
+    bool names_one = words.size() > 1 && !words[1].starts_with('-');
+    auto second = names_one ? fmt::format(" '{}'", printable(words[1], 60)) : std::string();
     auto message = second.empty() ? fmt::format("'{}' needs one of its verbs", words[0])
                                   : fmt::format("'{}' has no verb{}", words[0], second);
     return usage_error(message, fmt::format("It has: {}.", fmt::join(members, ", ")));

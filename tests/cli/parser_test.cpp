@@ -114,6 +114,7 @@ TEST_F(Parser, MisuseIsUsageAndNamesTheWord) {
   expect_usage({"list", "-m", "1K"}, "--memory");
   expect_usage({"image"}, "image");
   expect_usage({"image", "nope"}, "nope");
+  expect_usage({"image", "--help"}, "needs one of its verbs");
   expect_usage({"--", "list"}, "--");
   expect_usage({"--color", "pink", "list"}, "pink");
   expect_usage({"list", "--format", "x"}, "--format");
