@@ -23,6 +23,7 @@ class Verification {
     auto digests = read_digests(folders_);
     for (const ReferenceRecord& record : read_references(folders_)) {
       names_[record.digest].push_back(record.reference);
+      if (record.manifest.empty()) imported_.insert(record.digest);
       if (!digests.contains(record.digest)) check_lost(record);
     }
     for (const std::string& digest : digests) check_image(digest);
@@ -56,7 +57,8 @@ class Verification {
     auto image = read_entry(folders_, digest);
     if (!image) {
       return add(reference, "its record image.json is missing or damaged",
-                 is_digest(reference) ? "holt image rm " + digest : pull_command(reference));
+                 is_digest(reference) || imported_.contains(digest) ? import_command(reference)
+                                                                    : pull_command(reference));
     }
     std::string fix = image->layers.empty() ? import_command(reference) : pull_command(reference);
     if (!std::filesystem::exists(image->ext4)) {
@@ -94,6 +96,7 @@ class Verification {
   BlobStore blobs_;
   const std::optional<CancellationToken>& cancel_;
   std::map<std::string, std::vector<std::string>> names_;
+  std::set<std::string> imported_;  ///< digests of images that have no manifest to pull them by
   std::map<std::string, bool> checked_;
   std::vector<Damage> found_;
 };

@@ -5,7 +5,9 @@
 #include "image/store_fixture.hpp"
 
 #include <fcntl.h>
+#include <latch>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 namespace holt::image {
@@ -70,6 +72,30 @@ TEST_F(Prune, IMG_32_TwoNamesAreOneImageUntilTheLastGoes) {
   store_.remove(fake.digest().substr(7, 12));
   EXPECT_TRUE(blobs_.all().empty());
   EXPECT_EQ(files_in("entries"), 0U);
+}
+
+TEST_F(Prune, IMG_32_ANameGivenUpTwiceAtOnceTakesNoOtherNamesImage) {
+  FakeImage fake({.layers = {three_layers()[2]}});
+  acquire_image(fake, "app:kept");
+  for (int round = 0; round < 30; ++round) {
+    acquire_image(fake, "app:1");
+    std::vector<std::jthread> removers;
+    std::latch together(4);
+    for (int i = 0; i < 4; ++i) {
+      removers.emplace_back([&] {
+        together.arrive_and_wait();
+        try {
+          Store(store_.folder()).remove("app:1");
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::not_found) << error.what();
+        }
+      });
+    }
+    removers.clear();
+    ASSERT_TRUE(store_.find("app:kept")) << "in round " << round;
+    ASSERT_FALSE(store_.find("app:1"));
+  }
+  expect_sound();
 }
 
 TEST_F(Prune, TakesImagesWithoutANameAndNoneInUse) {
@@ -304,6 +330,16 @@ TEST_F(Damaged, IMG_08_ASmallerFileSystemComesAgainAsItWas) {
   EXPECT_FALSE(std::filesystem::exists(sized.ext4));
   EXPECT_EQ(content_digest(store_.with_disk_size(image, test::k_disk).ext4), digest)
       << "the disks of machines would not fit it";
+}
+
+TEST_F(Damaged, IMG_08_AnImportedImageWithoutItsRecordIsToBeImportedAgain) {
+  auto tar = dir_.path() / "root.tar";
+  write_file_atomically(tar, TarBuilder().file("a", "1").finish());
+  auto import = [&] { return store_.import_root_tar(tar, "root:1", {.disk_bytes = test::k_disk}); };
+  std::filesystem::remove(import().ext4.parent_path() / "image.json");
+  EXPECT_EQ(only_damage().fix, "holt image import FILE " + parse_reference("root:1").value().canonical());
+  import();
+  expect_sound();
 }
 
 TEST_F(Damaged, AnImageWithoutItsFilesCanBeRemoved) {
