@@ -80,7 +80,8 @@ class Acquisition {
     }
   }
 
-  void keep_documents() const {
+  void keep_documents() {
+    downloaded_ = {documents_.manifest_digest, digest_};
     blobs_.put(documents_.manifest_digest, documents_.manifest_bytes, staging_.path(), request_.stop);
     blobs_.put(digest_, documents_.config_bytes, staging_.path(), request_.stop);
   }
@@ -127,7 +128,7 @@ class Acquisition {
 
   void note_downloads(LayerFetches& fetches) {
     fetches.wait();
-    downloaded_ = fetches.downloaded();
+    downloaded_.insert(downloaded_.end(), fetches.downloaded().begin(), fetches.downloaded().end());
   }
 
   enum class Build { not_needed, done };

@@ -175,6 +175,11 @@ FileLock lock_entry(const Folders& folders, std::string_view digest, Deadline de
   return FileLock::acquire(path, deadline);
 }
 
+FileLock lock_references(const Folders& folders) {
+  make_private_directory(folders.references_lock().parent_path());
+  return FileLock::acquire(folders.references_lock(), Deadline::after(k_lock_wait));
+}
+
 void place_entry(const Folders& folders, const fs::path& fresh, std::string_view digest) {
   fs::path place = folders.entry(digest);
   std::error_code error;
@@ -185,6 +190,7 @@ void place_entry(const Folders& folders, const fs::path& fresh, std::string_view
 }
 
 void name_entry(const Folders& folders, const ReferenceRecord& record, const fs::path& scratch) {
+  FileLock lock = lock_references(folders);
   fs::path fresh = scratch / "reference.json";
   write_file_atomically(fresh, write_reference_record(record), {.mode = 0644});
   move_into_place(fresh, folders.reference(record.reference));

@@ -57,10 +57,15 @@ std::optional<ReferenceRecord> look_up(const Folders& folders, std::string_view 
 /// Held while an entry is pinned, put in place or removed, and while it is named.
 FileLock lock_entry(const Folders& folders, std::string_view digest, Deadline deadline);
 
+/// Held while a name is given or taken: a name that moves to another image is not taken away with the old
+/// one. Behind the entry's lock.
+FileLock lock_references(const Folders& folders);
+
 /// Moves the new files of an entry to their places; what else is there (smaller file systems) stays. The
 /// caller holds the entry's lock.
 void place_entry(const Folders& folders, const std::filesystem::path& fresh, std::string_view digest);
-/// Gives an image a name. The caller holds the entry's lock; the file is made in `scratch`.
+/// Gives an image a name, under the lock of the names. The caller holds the entry's lock; the file is made in
+/// `scratch`.
 void name_entry(const Folders& folders, const ReferenceRecord& record, const std::filesystem::path& scratch);
 
 /// For a reference of which there is nothing here, or nothing whole.

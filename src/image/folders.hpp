@@ -27,6 +27,7 @@ struct Folders {
   std::filesystem::path entry_lock(std::string_view digest) const;
   std::filesystem::path build_lock(std::string_view digest) const;
   std::filesystem::path blob_lock(std::string_view digest) const;
+  std::filesystem::path references_lock() const { return images / "locks" / "references.lock"; }
   std::filesystem::path staging() const { return images / "staging"; }
 };
 

@@ -5,9 +5,11 @@
 #include "image/entries.hpp"
 #include "image/staging.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -18,10 +20,19 @@ FreedBlobs remove_image(const Folders& folders, std::string_view reference, cons
   auto record = look_up(folders, reference);
   if (!record) throw image_not_found(folders, reference);
   FileLock lock = lock_entry(folders, record->digest, Deadline::after(k_lock_wait));
+  std::optional<FileLock> names(lock_references(folders));
   auto references = read_references(folders);
   std::erase_if(references, [&](const ReferenceRecord& other) { return other.digest != record->digest; });
   bool by_digest = record->reference == record->digest;
-  bool last = by_digest || references.size() <= 1;
+  bool named = std::ranges::any_of(
+      references, [&](const ReferenceRecord& other) { return other.reference == record->reference; });
+  if (!by_digest && !named) {
+    throw Error(ErrorCode::not_found,
+                fmt::format("remove the image '{}': another process removed or moved that name meanwhile",
+                            record->reference),
+                {.subject = record->reference});
+  }
+  bool last = by_digest || references.size() == 1;
   // A damaged one can be removed too: its digest is all that a machine's record has of it.
   Image image = read_entry(folders, record->digest).value_or(Image());
   image.digest = record->digest;
@@ -34,6 +45,7 @@ FreedBlobs remove_image(const Folders& folders, std::string_view reference, cons
   for (const ReferenceRecord& other : references) {
     if (by_digest || other.reference == record->reference) fs::remove(folders.reference(other.reference));
   }
+  names.reset();
   if (!last) return {};
   {
     // Renamed away first: a half-removed entry is never under its name.

@@ -14,6 +14,7 @@
 //   blobs/partial/HEX                   the beginning of one that is being fetched or was cut off
 //   locks/HEX.lock                      held while an entry is pinned, put in place, named or removed
 //   locks/build-HEX.lock, blob-HEX.lock held while an image is built, a blob is fetched or removed
+//   locks/references.lock               held while a name is given or taken
 //   staging/                            what is being built; the next builder clears left-overs of dead ones
 //
 // May depend on base/ only.
