@@ -5,6 +5,7 @@
 #include "image/tar_header.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -21,6 +22,8 @@ constexpr std::size_t k_header_pieces = 4;
 constexpr std::size_t k_header_goes_on = 482;
 constexpr std::size_t k_block_pieces = 21;
 constexpr std::size_t k_block_goes_on = 504;
+
+constexpr std::array<char, k_tar_block> k_padding{};
 
 bool is_extension(char type) {
   return type == 'x' || type == 'g' || type == 'L' || type == 'K';
@@ -44,6 +47,9 @@ std::uint64_t whole_blocks(std::uint64_t size) {
 std::string_view TarCheck::read() {
   std::string_view piece = below_.read();
   if (!piece.empty()) {
+    look_at(piece);
+  } else if (state_ == State::data && left_ <= padding_) {
+    piece = std::string_view(k_padding.data(), static_cast<std::size_t>(left_));
     look_at(piece);
   } else if (state_ != State::end) {
     bool between = state_ == State::header && block_.empty() && !records_ && !long_name_ && !long_link_;
@@ -183,6 +189,7 @@ void TarCheck::look_at_member(char type, std::uint64_t size) {
   }
   if (type != '\0' && name().ends_with('/')) refuse("is a file with the name of a folder");
   left_ = whole_blocks(size);
+  padding_ = left_ - size;
   pieces_ = 0;
   if (type == 'S') {
     bool goes_on = block_[k_header_goes_on] != '\0';

@@ -14,10 +14,12 @@
 
 namespace holt::image {
 
-/// A tar, passed through unchanged. read() throws Error IMAGE_INVALID with the number of the member whose
-/// header is wrong, or that is cut, and LIMIT_EXCEEDED for a sparse file of more than k_sparse_pieces. What
-/// lies behind the two empty blocks at the end is not looked at. Source: POSIX pax, "ustar Interchange
-/// Format" and "pax Extended Header"; GNU tar manual, "Basic Tar Format" and "Storing Sparse Files".
+/// A tar, passed through unchanged, but that the padding of the last member is added where a writer left it
+/// out at the end of the stream (umoci insert does, and readers in Go take it). read() throws Error
+/// IMAGE_INVALID with the number of the member whose header is wrong, or that is cut, and LIMIT_EXCEEDED for
+/// a sparse file of more than k_sparse_pieces. What lies behind the two empty blocks at the end is not looked
+/// at. Source: POSIX pax, "ustar Interchange Format" and "pax Extended Header"; GNU tar manual, "Basic Tar
+/// Format" and "Storing Sparse Files".
 class TarCheck final : public ByteSource {
  public:
   explicit TarCheck(ByteSource& below) : below_(below) {}
@@ -44,11 +46,12 @@ class TarCheck final : public ByteSource {
 
   ByteSource& below_;
   State state_ = State::header;
-  std::uint64_t member_ = 1;  ///< the one whose headers or data pass
-  std::string block_;         ///< a header, or the first line of a sparse file's data, not whole yet
-  std::uint64_t left_ = 0;    ///< of an extension or of data, padding included
-  bool empty_block_ = false;  ///< the last one was
-  char extension_type_ = 0;   ///< of the body that passes
+  std::uint64_t member_ = 1;   ///< the one whose headers or data pass
+  std::string block_;          ///< a header, or the first line of a sparse file's data, not whole yet
+  std::uint64_t left_ = 0;     ///< of an extension or of data, padding included
+  std::uint64_t padding_ = 0;  ///< of a member's data, the last of left_
+  bool empty_block_ = false;   ///< the last one was
+  char extension_type_ = 0;    ///< of the body that passes
   std::uint64_t extension_size_ = 0;
   std::string extension_;     ///< that body
   std::uint64_t pieces_ = 0;  ///< of a sparse file

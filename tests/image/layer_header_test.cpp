@@ -261,8 +261,7 @@ TEST_F(LayerHeaders, IMG_24_SparseMapsThatLie) {
 
 TEST_F(LayerHeaders, IMG_24_ArchivesThatAreCut) {
   std::string whole = TarBuilder().file("first", "").file("second", std::string(1000, 's')).finish();
-  for (std::size_t length :
-       {512 + 100, 512 + 511, 512 + 512, 512 + 1000, 512 + 512 + 1000, 512 + 512 + 1023}) {
+  for (std::size_t length : {512 + 100, 512 + 511, 512 + 512, 512 + 1000, 512 + 512 + 999}) {
     EXPECT_EQ(refusal({whole.substr(0, length)}), ErrorCode::image_invalid) << length;
     EXPECT_NE(message_.find("member 2"), std::string::npos) << length << ": " << message_;
   }
@@ -275,6 +274,10 @@ TEST_F(LayerHeaders, IMG_24_TheEndMayBeMissingOrLong) {
   Lines expected{"f f=1"};
   TarBuilder tar = TarBuilder().file("f", "1");
   EXPECT_EQ(outline_of_clean(build({tar.bytes()})), expected) << "without the empty blocks";
+  for (std::size_t left_out : {1, 511}) {
+    EXPECT_EQ(outline_of_clean(build({tar.bytes().substr(0, tar.bytes().size() - left_out)})), expected)
+        << "without all of the padding, as by umoci insert";
+  }
   EXPECT_EQ(outline_of_clean(build({tar.bytes() + std::string(512, '\0')})), expected) << "with one of them";
   EXPECT_EQ(outline_of_clean(build({tar.finish() + std::string(20'000, '\0')})), expected) << "padded";
   EXPECT_EQ(outline_of_clean(build({tar.finish() + TarBuilder().file("g", "2").finish()})), expected)
