@@ -90,7 +90,8 @@ three"
 @test "EXEC-11 AMachineOfRunDetachedWithRmGoesWithItsCommand" {
   name=$("$HOLT" run -d --rm -- sh -c 'until [ -e /tmp/go ]; do sleep 0.05; done')
   "$HOLT" ls -q | grep -qx "$name"
-  "$HOLT" exec "$name" touch /tmp/go < /dev/null
+  # The machine may be gone before this one's exit is known.
+  "$HOLT" exec "$name" touch /tmp/go < /dev/null || true
   no_machine() { ! "$HOLT" ls -a -q | grep -qx "$name"; }
   eventually no_machine
   holt_ run -d --rm -- /nope

@@ -119,7 +119,7 @@ END
 }
 
 @test "FlagsOfLaterVersionsAreRefusedNotIgnored" {
-  for flag in --net "--allow-host h" "--allow-cidr c" "--allow-port 1" "-p 1:2" "-v a:b" "--stop-signal TERM" "--snapshot s" "-f Holtfile" "--ttl 5m" --read-only; do
+  for flag in --net "--allow-host h" "--allow-cidr c" "--allow-port 1" "-p 1:2" "-v a:b" "--snapshot s" "-f Holtfile" "--ttl 5m" --read-only; do
     holt_ --json run $flag -- true
     expect_code 2 || { echo "$flag"; return 1; }
     expect_json_error NOT_SUPPORTED
@@ -134,7 +134,7 @@ END
 }
 
 @test "VerbsOfLaterVersionsSaySo" {
-  for verb in pull fork "snapshot create" serve mcp rename port config completion "agent chat"; do
+  for verb in fork "snapshot create" serve mcp rename port config completion "agent chat"; do
     holt_ $verb whatever --flag
     expect_code 1 || { echo "$verb"; return 1; }
     expect_err_has "later version"
