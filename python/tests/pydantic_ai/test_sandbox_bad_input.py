@@ -35,7 +35,7 @@ def names() -> set[str]:
         {"memory_mb": 1 << 21},
         {"memory_mb": 1 << 40},
         {"image": "UPPER/case:bad tag"},
-        {"image": "holt/absent:latest"},
+        {"image": f"sha256:{0:064}"},
     ],
     ids=str,
 )

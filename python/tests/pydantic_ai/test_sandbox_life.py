@@ -88,7 +88,7 @@ async def test_b2_b3_name_is_recorded_and_logged_before_the_boot(
 
 
 async def test_b4_failed_boot_clears_the_ref_and_leaves_nothing(provider: Provider, creations: list[str]) -> None:
-    backend = provider.backend(image="holt/absent:latest")
+    backend = provider.backend(image=f"sha256:{0:064}")
     for attempt in (1, 2):
         with pytest.raises(Exception) as caught:
             await backend.working_dir()

@@ -76,8 +76,11 @@ FolderTar::FolderTar(fs::path folder, std::optional<CancellationToken> cancel)
 }
 
 FolderTar::~FolderTar() {
-  // Otherwise it would be closed: all that is missing would be written as zeros.
-  if (!finished_) archive_write_fail(writer_.get());
+  if (finished_) return;
+  // Otherwise all that is missing would be written as zeros. Without the close libarchive would not free its
+  // buffer.
+  archive_write_fail(writer_.get());
+  archive_write_close(writer_.get());
 }
 
 long FolderTar::collect(archive* /*writer*/, void* self, const void* bytes, std::size_t size) {
