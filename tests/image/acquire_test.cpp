@@ -224,7 +224,7 @@ std::vector<Alter> alterations() {
 }
 
 TEST_F(Acquire, IMG_01_ABlobThatIsNotWhatItsNameSaysIsRefused) {
-  for (auto* pack : {+test::gzip, +test::zstd, static_cast<std::string (*)(const std::string&)>(nullptr)}) {
+  for (auto* pack : {+test::gzip, +test::zstd, static_cast<std::string (*)(std::string_view)>(nullptr)}) {
     FakeImage fake({.layers = three_layers()}, pack);
     for (const std::string& target : {fake.layer(0), fake.layer(1), fake.layer(2), fake.digest()}) {
       for (const auto& [what, change] : alterations()) {

@@ -24,7 +24,11 @@ std::string gzip(std::string_view bytes) {
   return out;
 }
 
-std::string zstd(std::string_view bytes, int window_log) {
+std::string zstd(std::string_view bytes) {
+  return zstd_with_window(bytes, 0);
+}
+
+std::string zstd_with_window(std::string_view bytes, int window_log) {
   std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, 1);
   if (window_log != 0) ZSTD_CCtx_setParameter(context.get(), ZSTD_c_windowLog, window_log);

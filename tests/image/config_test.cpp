@@ -2,26 +2,18 @@
 #include "holt/base/error.hpp"
 #include "image/layout_builder.hpp"
 #include "image/oci/documents.hpp"
+#include "support/asking.hpp"
 
 #include <gtest/gtest.h>
 
 namespace holt::image {
 namespace {
 
+using holt::test::failure;
 using test::config_of;
 
 const std::string k_digest = "sha256:" + std::string(64, 'a');
 
-/// Code and sentence of what `call` throws.
-template <class Call>
-std::pair<ErrorCode, std::string> failure(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return {error.code(), std::string(error.what()) + " " + error.hint()};
-  }
-  return {ErrorCode::internal, "nothing was thrown"};
-}
 ErrorCode config_error(const Json& json) {
   return failure([&] { parse_config(dump_json(json)); }).first;
 }

@@ -4,12 +4,14 @@
 #include "holt/base/error.hpp"
 #include "image/layout_builder.hpp"
 #include "image/oci/media_types.hpp"
+#include "support/asking.hpp"
 
 #include <gtest/gtest.h>
 
 namespace holt::image {
 namespace {
 
+using holt::test::failure;
 using test::descriptor;
 using test::index_of;
 using test::manifest_of;
@@ -39,16 +41,6 @@ Index parsed_index(const Json& entries) {
   return std::get<Index>(parse_document(dump_json(index_of(entries)), k_oci_index));
 }
 
-/// Code and sentence of what `call` throws.
-template <class Call>
-std::pair<ErrorCode, std::string> failure(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return {error.code(), std::string(error.what()) + " " + error.hint()};
-  }
-  return {ErrorCode::internal, "nothing was thrown"};
-}
 ErrorCode text_error(const std::string& bytes, std::string_view content_type = "") {
   auto [code, sentence] = failure([&] { parse_document(bytes, content_type); });
   EXPECT_FALSE(sentence.empty());

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "holt/image/store.hpp"
+#include "image/compression.hpp"
 #include "image/layout_builder.hpp"
 #include "image/oci/source.hpp"
 
@@ -14,17 +15,15 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace holt::image::test {
 
-std::string gzip(const std::string& bytes);
-std::string zstd(const std::string& bytes);
-
 /// One image: documents that can be changed, and the bytes behind their digests.
 struct FakeImage {
   /// `pack` compresses the layers.
-  explicit FakeImage(const TestImage& image, std::string (*pack)(const std::string&) = gzip);
+  explicit FakeImage(const TestImage& image, std::string (*pack)(std::string_view) = gzip);
   /// Makes `config` the configuration of the manifest.
   void use_config();
   std::string top() const { return dump_json(manifest); }

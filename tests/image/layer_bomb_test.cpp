@@ -167,7 +167,7 @@ TEST_F(LayerBombs, IMG_25_TheWindowOfZstdIsBounded) {
     EXPECT_NE(message_.find("64 MiB"), std::string::npos) << message_;
   }
   std::string tar = TarBuilder().file("f", "x").finish();
-  EXPECT_EQ(outline_of_clean(build({zstd(tar, 26)})), (Lines{"f f=x"}));
+  EXPECT_EQ(outline_of_clean(build({test::zstd_with_window(tar, 26)})), (Lines{"f f=x"}));
 }
 
 /// One byte at a time.

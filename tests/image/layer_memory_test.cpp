@@ -1,5 +1,6 @@
 // Memory of a build, from wait4(2): a child builds, its peak of resident memory counts.
 #include "image/layer_fixture.hpp"
+#include "support/sanitizers.hpp"
 
 #include <functional>
 #include <malloc.h>
@@ -14,14 +15,6 @@ namespace {
 
 using test::Member;
 using test::TarBuilder;
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool k_sanitized = true;
-#elif defined(__has_feature)
-constexpr bool k_sanitized = __has_feature(address_sanitizer);
-#else
-constexpr bool k_sanitized = false;
-#endif
 
 /// A tar that is made while it is read: pieces by their number, an empty one at the end.
 class MadeTar final : public ByteSource {
@@ -43,7 +36,7 @@ class LayerMemory : public test::LayerTest {
   static constexpr std::uint64_t k_mib = std::uint64_t{1} << 20;
 
   void SetUp() override {
-    if (k_sanitized) GTEST_SKIP() << "a sanitizer's own memory is what would be measured";
+    if (holt::test::k_address_sanitizer) GTEST_SKIP() << "a sanitizer's own memory is what would be measured";
   }
 
   /// Peak of a child that builds from these pieces, in MiB.

@@ -4,6 +4,7 @@
 #include "holt/base/error.hpp"
 #include "holt/base/files.hpp"
 #include "image/ext4_reader.hpp"
+#include "image/layout_builder.hpp"
 #include "image/tar_builder.hpp"
 
 #include <fcntl.h>
@@ -15,12 +16,12 @@
 #include <unistd.h>
 
 #include <archive.h>
-#include <archive_entry.h>
 #include <gtest/gtest.h>
 
 namespace holt::image {
 namespace {
 
+using test::compressed;
 using test::TarBuilder;
 
 constexpr std::uint64_t k_disk = std::uint64_t{64} << 20;
@@ -57,25 +58,6 @@ class StoreTest : public ::testing::Test {
   Store store_{dir_.path() / "images"};
   std::string message_;
 };
-
-std::string compressed(const std::string& bytes, int (*filter)(archive*)) {
-  std::string out(bytes.size() + 4096, '\0');
-  std::size_t used = 0;
-  archive* writer = archive_write_new();
-  filter(writer);
-  archive_write_set_format_raw(writer);
-  archive_write_set_bytes_in_last_block(writer, 1);
-  archive_write_open_memory(writer, out.data(), out.size(), &used);
-  archive_entry* entry = archive_entry_new();
-  archive_entry_set_filetype(entry, AE_IFREG);
-  archive_write_header(writer, entry);
-  archive_write_data(writer, bytes.data(), bytes.size());
-  archive_entry_free(entry);
-  archive_write_close(writer);
-  archive_write_free(writer);
-  out.resize(used);
-  return out;
-}
 
 TEST_F(StoreTest, ResolvesWhatWasImported) {
   Image made = import(

@@ -4,16 +4,7 @@
 #include "machine/hosted_machine.hpp"
 #include "machine/socket_address.hpp"
 #include "machine/tree_copy.hpp"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#include <sanitizer/lsan_interface.h>
-#define HOLT_LEAKS_ON_PURPOSE __lsan::ScopedDisabler leaks_on_purpose
-#endif
-#endif
-#ifndef HOLT_LEAKS_ON_PURPOSE
-#define HOLT_LEAKS_ON_PURPOSE static_cast<void>(0)
-#endif
+#include "support/sanitizers.hpp"
 
 namespace holt::test {
 namespace {
@@ -23,7 +14,7 @@ using namespace protocol;
 
 /// A command whose stream will be abandoned, which frees nothing.
 ExecStream open_to_abandon(const MachineFolder& folder, const Command& command, const ExecOptions& options) {
-  HOLT_LEAKS_ON_PURPOSE;
+  LeakedOnPurpose leaked;
   return open_command(folder, command, options, 0);
 }
 

@@ -7,7 +7,9 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 
 namespace holt::test {
 
@@ -35,6 +37,16 @@ inline std::optional<ErrorCode> code_of(const std::function<void()>& action) {
     return e.code();
   }
   return std::nullopt;
+}
+
+/// Code, sentence and hint of the Error that `action` throws.
+inline std::pair<ErrorCode, std::string> failure(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& e) {
+    return {e.code(), std::string(e.what()) + " " + e.hint()};
+  }
+  return {ErrorCode::internal, "nothing was thrown"};
 }
 
 }  // namespace holt::test
