@@ -45,4 +45,11 @@ std::optional<double> retry_after_seconds(const std::map<std::string, std::strin
   return std::max(0.0, *date - std::chrono::duration<double>(now.time_since_epoch()).count());
 }
 
+double back_off_seconds(int retry, double random) {
+  constexpr double k_first = 0.5;
+  constexpr double k_longest = 8;
+  constexpr double k_jitter = 0.25;
+  return std::min(k_first * std::exp2(std::min(retry, 10)), k_longest) * (1 - k_jitter * random);
+}
+
 }  // namespace holt

@@ -91,6 +91,9 @@ enum class Compressions {
   kernel,  ///< none, gzip, zstd, xz, lz4 with its legacy frame
 };
 
+/// Whether bytes begin as a compression does that DecompressedSource knows, if only to refuse it.
+bool is_compressed(std::string_view beginning);
+
 /// The bytes behind a compression that is found by its magic, or as they are when there is none. Members of
 /// gzip and frames of zstd may follow each other; anything else behind them, zeros too, is IMAGE_INVALID, as
 /// damaged or cut data are. Throws Error NOT_SUPPORTED for a compression that is not accepted or, of a layer,

@@ -260,6 +260,10 @@ std::unique_ptr<ByteSource> open(ByteSource& source, const Magic& magic, Compres
 
 }  // namespace
 
+bool is_compressed(std::string_view beginning) {
+  return magic_of(beginning).format != Format::plain;
+}
+
 DecompressedSource::DecompressedSource(ByteSource& below, Compressions accepted) {
   std::string head = read_head(below);
   Magic magic = magic_of(head);

@@ -67,6 +67,15 @@ std::optional<ReferenceRecord> look_up_beginning(const Folders& folders, std::st
   return look_up_digest(folders, *first);
 }
 
+std::optional<struct stat> file_system_status(const Image& image) {
+  struct stat status{};
+  bool whole = ::stat(image.ext4.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+               static_cast<std::uint64_t>(status.st_size) == image.disk_bytes;
+  return whole ? std::optional(status) : std::nullopt;
+}
+
+}  // namespace
+
 Reference parsed_reference(std::string_view text) {
   auto parsed = parse_reference(text);
   if (parsed) return std::move(*parsed);
@@ -74,8 +83,6 @@ Reference parsed_reference(std::string_view text) {
               fmt::format("read the image name '{}': {}", printable(text, 200), parsed.error()),
               {.subject = printable(text, 200)});
 }
-
-}  // namespace
 
 bool is_disk_size(std::uint64_t bytes) {
   return bytes >= k_disk_least && bytes <= k_disk_most && bytes % k_disk_step == 0;
@@ -101,16 +108,14 @@ std::optional<Image> read_entry(const Folders& folders, const std::string& diges
 }
 
 bool has_file_system(const Image& image) {
-  struct stat status{};
-  return ::stat(image.ext4.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-         static_cast<std::uint64_t>(status.st_size) == image.disk_bytes;
+  return file_system_status(image).has_value();
 }
 
 std::optional<Image> load_entry(const Folders& folders, const std::string& digest) {
   auto image = read_entry(folders, digest);
-  struct stat status{};
-  if (!image || !has_file_system(*image) || ::stat(image->ext4.c_str(), &status) != 0) return std::nullopt;
-  image->size = static_cast<std::uint64_t>(status.st_blocks) * 512;
+  auto status = image ? file_system_status(*image) : std::nullopt;
+  if (!status) return std::nullopt;
+  image->size = static_cast<std::uint64_t>(status->st_blocks) * 512;
   return image;
 }
 

@@ -27,6 +27,8 @@ bool is_disk_size(std::uint64_t bytes);
 /// Throws InvalidArgument for other sizes.
 void check_disk_size(std::uint64_t bytes);
 
+/// The name that a user gives an image. Throws Error USAGE that says what is wrong with it.
+Reference parsed_reference(std::string_view text);
 /// The store's key of a reference: its canonical form, or the digest itself. Throws Error USAGE.
 std::string key_of(std::string_view reference);
 

@@ -3,6 +3,7 @@
 #include "holt/base/fd.hpp"
 #include "holt/image/pull.hpp"
 #include "image/acquire.hpp"
+#include "image/entries.hpp"
 #include "image/local/layout_source.hpp"
 #include "image/local/location.hpp"
 #include "image/local/plain_archive.hpp"
@@ -21,21 +22,13 @@ namespace holt::image {
 namespace fs = std::filesystem;
 namespace {
 
-Reference reference_of(const std::string& name) {
-  auto reference = parse_reference(name);
-  if (reference) return *reference;
-  throw Error(ErrorCode::usage,
-              fmt::format("read the image name '{}': {}", printable(name, 200), reference.error()),
-              {.subject = printable(name, 200)});
-}
-
 /// One import: where from, what the user wants, and what the result is called.
 class Import {
  public:
   Import(Store& store, Location location, const ImportSourceOptions& options)
       : store_(store), location_(std::move(location)), options_(options) {
     if (!options.select.empty()) location_.select = options.select;
-    if (!options.reference.empty()) reference_of(options.reference);
+    if (!options.reference.empty()) parsed_reference(options.reference);
   }
 
   Image folder() {
@@ -107,13 +100,13 @@ class Import {
 
   /// The name that the user wants, that the source has, or that follows from the file's.
   Reference reference(const std::string& given) const {
-    if (!options_.reference.empty()) return reference_of(options_.reference);
+    if (!options_.reference.empty()) return parsed_reference(options_.reference);
     std::string file = name_after(location_.path);
     std::string wanted = given.starts_with(':') ? file + given : given;
     if (auto parsed = parse_reference(wanted)) {
       // A digest in a foreign name promises nothing.
       parsed->digest.clear();
-      return reference_of(parsed->canonical());
+      return parsed_reference(parsed->canonical());
     }
     if (auto parsed = parse_reference(file)) return *parsed;
     throw Error(ErrorCode::usage, "import an image: neither it nor its file has a name",

@@ -65,19 +65,13 @@ Image pull(Store& store, std::string_view reference, const PullOptions& options)
     if (auto image = try_here(store, reference, options)) return std::move(*image);
   }
   if (!may_ask) throw image_not_found(Folders{store.folder()}, reference);
-  auto parsed = parse_reference(reference);
-  if (!parsed) {
-    throw Error(ErrorCode::usage,
-                fmt::format("read the image name '{}': {}", printable(reference, 200), parsed.error()),
-                {.subject = printable(reference, 200)});
-  }
-  AcquireRequest request{.reference = *parsed,
+  AcquireRequest request{.reference = parsed_reference(reference),
                          .platform = options.platform,
                          .limits = options.limits,
                          .disk_bytes = options.disk_bytes,
                          .progress = options.progress,
                          .cancel = options.cancel};
-  RegistrySource source(*parsed, options.registry, request.stop);
+  RegistrySource source(request.reference, options.registry, request.stop);
   return acquire(store, source, request);
 }
 

@@ -3,7 +3,6 @@
 #include "holt/base/retry_after.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <random>
 
 namespace holt {
@@ -34,9 +33,7 @@ bool should_retry(const HttpHead& head) {
 
 Duration retry_delay(int retry, const Headers& headers, WallTime now, double random) {
   auto asked = retry_after_seconds(headers, now);
-  double seconds = asked && *asked > 0
-                       ? *asked
-                       : std::min(0.5 * std::exp2(std::min(retry, 10)), 8.0) * (1 - 0.25 * random);
+  double seconds = asked && *asked > 0 ? *asked : back_off_seconds(retry, random);
   return std::chrono::duration_cast<Duration>(
       std::chrono::duration<double>(std::min(seconds, k_longest_wait)));
 }

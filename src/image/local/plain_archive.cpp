@@ -8,7 +8,6 @@
 #include "image/staging.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -21,19 +20,7 @@
 namespace holt::image {
 namespace {
 
-using namespace std::string_view_literals;
-
 constexpr std::size_t k_beginning_bytes = 4096;
-/// gzip, zstd with and without a skippable frame in front, xz, bzip2, compress, lz4: what DecompressedSource
-/// knows, if only to say that it is not supported.
-constexpr std::array k_magics{"\x1f\x8b"sv,
-                              "\x28\xb5\x2f\xfd"sv,
-                              "\x50\x2a\x4d\x18"sv,
-                              "\xfd"
-                              "7zXZ\x00"sv,
-                              "BZh"sv,
-                              "\x1f\x9d"sv,
-                              "\x04\x22\x4d\x18"sv};
 
 struct stat status_of(int fd) {
   struct stat status{};
@@ -48,8 +35,7 @@ std::string beginning_of(int fd, std::size_t bytes) {
 
 bool is_plain_file(int fd) {
   if (!S_ISREG(status_of(fd).st_mode) || ::lseek(fd, 0, SEEK_CUR) != 0) return false;
-  std::string beginning = beginning_of(fd, k_beginning_bytes);
-  return std::ranges::none_of(k_magics, [&](std::string_view magic) { return beginning.starts_with(magic); });
+  return !is_compressed(beginning_of(fd, k_beginning_bytes));
 }
 
 /// A new file that has lost its name already: nothing of it stays, however this ends.

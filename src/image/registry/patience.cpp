@@ -1,7 +1,8 @@
 #include "image/registry/patience.hpp"
 
+#include "holt/base/retry_after.hpp"
+
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -11,9 +12,6 @@ namespace {
 constexpr int k_request_timeout = 408;
 constexpr int k_too_many = 429;
 constexpr int k_unavailable = 503;
-constexpr double k_first_wait = 0.5;
-constexpr double k_longest_wait = 8;
-constexpr double k_jitter = 0.25;
 
 Duration seconds(double value) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(value));
@@ -22,8 +20,7 @@ Duration seconds(double value) {
 }  // namespace
 
 Duration Patience::back_off(int times) const {
-  double wait = std::min(k_first_wait * std::exp2(std::min(times, 10)), k_longest_wait);
-  return seconds(wait * (1 - k_jitter * surroundings_.chance()));
+  return seconds(back_off_seconds(times, surroundings_.chance()));
 }
 
 bool Patience::grants_retry() {
