@@ -12,11 +12,16 @@ using namespace holt;
 
 namespace {
 
+// What is sent and shown stays in its line.
+void check_line(std::string_view text) {
+  fuzz::require(std::ranges::none_of(text, [](unsigned char c) { return c < ' ' || c == 0x7f; }));
+}
+
 void check_url(const image::Url& url) {
   fuzz::require(url.scheme == "http" || url.scheme == "https");
   fuzz::require(!url.host.empty() && url.port <= 65535 && url.path.starts_with('/'));
-  // What is sent and shown stays in its line, and no key of a storage server is shown.
-  fuzz::require(std::ranges::none_of(url.text(), [](unsigned char c) { return c < ' ' || c == 0x7f; }));
+  check_line(url.text());
+  // No key of a storage server is shown.
   fuzz::require(url.shown().find('?') == std::string::npos);
   auto again = image::parse_url(url.text());
   fuzz::require(again && again->origin() == url.origin());
@@ -31,8 +36,9 @@ void check_challenges(std::string_view text) {
     for (const auto& [name, value] : challenge.parameters) fuzz::require(value.size() <= 4096);
     auto realm = image::parse_url(challenge.parameter("realm"));
     if (!realm) continue;
-    realm->add_parameter("scope", challenge.parameter("scope"));
     check_url(*realm);
+    realm->add_parameter("scope", challenge.parameter("scope"));
+    check_line(realm->text());
   }
 }
 
@@ -57,8 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       image::first_byte(text);
       break;
     default: {
-      auto words = image::error_words(text);
-      fuzz::require(std::ranges::none_of(words, [](unsigned char c) { return c < ' ' || c == 0x7f; }));
+      check_line(image::error_words(text));
     }
   }
   return 0;

@@ -39,8 +39,7 @@ std::string output_text(const ModelResponse& response, bool has_calls) {
 
 std::optional<std::int64_t> max_tokens(const ModelSettings& settings) {
   auto found = settings.find("max_tokens");
-  if (found == settings.end() || !found->is_number_integer()) return std::nullopt;
-  return found->get<std::int64_t>();
+  return found == settings.end() ? std::nullopt : json_integer<std::int64_t>(*found);
 }
 
 [[noreturn]] void throw_content_filter(const ModelResponse& response) {

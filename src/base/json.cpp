@@ -81,6 +81,13 @@ bool is_json_big_integer(const Json& value) {
          value.get_binary().subtype() == k_big_integer_subtype;
 }
 
+std::optional<std::int64_t> json_whole_part(const Json& value) {
+  if (!value.is_number_float()) return json_integer<std::int64_t>(value);
+  auto number = value.get<double>();
+  if (!(number >= -0x1p63 && number < 0x1p63)) return std::nullopt;
+  return static_cast<std::int64_t>(number);
+}
+
 std::string json_big_integer_digits(const Json& value) {
   const auto& bytes = value.get_binary();
   return {bytes.begin(), bytes.end()};

@@ -123,7 +123,7 @@ fs::path recorded_file(const fs::path& folder, const Json& record) {
   std::error_code error;
   std::uintmax_t size = fs::file_size(folder / name, error);
   if (error) not_installed(fmt::format("{} is missing", (folder / name).string()));
-  if (size != record.at("bytes").get<std::uintmax_t>()) {
+  if (json_integer<std::uintmax_t>(record.at("bytes")) != size) {
     not_installed(fmt::format("{} has another size than recorded", (folder / name).string()));
   }
   return folder / name;

@@ -39,9 +39,9 @@ std::optional<MachineEvent> decode_event(std::string_view line) {
     auto value = json->value(name, Json());
     return value.is_string() ? value.get<std::string>() : std::string();
   };
-  auto at = json->value("atUs", Json());
-  if (!at.is_number_integer() || text("kind").empty()) return std::nullopt;
-  return MachineEvent{.at = WallTime(std::chrono::microseconds(at.get<std::int64_t>())),
+  auto at = json_integer<std::int64_t>(json->value("atUs", Json()));
+  if (!at || text("kind").empty()) return std::nullopt;
+  return MachineEvent{.at = WallTime(std::chrono::microseconds(*at)),
                       .kind = text("kind"),
                       .message = text("message"),
                       .code = error_code_from(text("code"))};

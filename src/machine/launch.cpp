@@ -2,6 +2,7 @@
 
 #include "holt/base/error.hpp"
 #include "holt/base/json.hpp"
+#include "machine/json_member.hpp"
 
 #include <fmt/format.h>
 
@@ -49,16 +50,17 @@ Launch decode_launch(std::string_view text) {
                            .initramfs = json.at("initramfs").get<std::string>(),
                            .initramfs_sha256 = json.at("initramfsSha256").get<std::string>()},
                   .accelerator = json.at("accelerator") == "kvm" ? Accelerator::kvm : Accelerator::tcg,
-                  .cpus = json.at("cpus").get<unsigned>(),
-                  .memory_mb = json.at("memoryMb").get<unsigned>(),
-                  .tsc_khz = json.at("tscKhz").get<unsigned>(),
-                  .jail = static_cast<JailChoice>(json.at("jail").get<int>())},
+                  .cpus = integer_member<unsigned>(json, "cpus"),
+                  .memory_mb = integer_member<unsigned>(json, "memoryMb"),
+                  .tsc_khz = integer_member<unsigned>(json, "tscKhz"),
+                  .jail = static_cast<JailChoice>(integer_member<int>(json, "jail"))},
         .machines = json.at("state").get<std::string>(),
         .env = json.at("env").get<std::map<std::string, std::string>>(),
-        .ownership = static_cast<Ownership>(json.at("ownership").get<int>())};
+        .ownership = static_cast<Ownership>(integer_member<int>(json, "ownership"))};
     if (json.contains("owner")) {
-      launch.owner = ProcessIdentity{.pid = json["owner"].at("pid").get<pid_t>(),
-                                     .start_ticks = json["owner"].at("startTicks").get<std::uint64_t>()};
+      launch.owner =
+          ProcessIdentity{.pid = integer_member<pid_t>(json["owner"], "pid"),
+                          .start_ticks = integer_member<std::uint64_t>(json["owner"], "startTicks")};
     }
     if (!json.at("template").is_null()) launch.start_from = Template{json.at("template").get<std::string>()};
     return launch;

@@ -22,16 +22,23 @@ class Members {
   std::string text(const char* name) const {
     return get(name, Json("")).is_string() ? value_.get<std::string>() : bad(name);
   }
-  std::uint64_t number(const char* name) const {
-    const Json& value = get(name, Json(0));
-    if (!value.is_number_integer() || (!value.is_number_unsigned() && value.get<std::int64_t>() < 0)) {
-      damaged(fmt::format("{} is no number", name));
-    }
-    return value.get<std::uint64_t>();
+  template <std::integral T = std::uint64_t>
+  T number(const char* name) const {
+    auto number = json_integer<T>(get(name, Json(0)));
+    if (!number || *number < T{}) damaged(fmt::format("{} is no number of its range", name));
+    return *number;
   }
-  std::optional<std::uint64_t> optional_number(const char* name) const {
+  template <std::integral T = std::uint64_t>
+  std::optional<T> optional_number(const char* name) const {
     if (get(name, Json()).is_null()) return std::nullopt;
-    return number(name);
+    return number<T>(name);
+  }
+  std::optional<Duration> optional_milliseconds(const char* name) const {
+    auto count = optional_number(name);
+    if (!count) return std::nullopt;
+    constexpr auto k_most = std::chrono::floor<std::chrono::milliseconds>(Duration::max()).count();
+    if (std::cmp_greater(*count, k_most)) damaged(fmt::format("{} is out of range", name));
+    return std::chrono::milliseconds(*count);
   }
   std::vector<std::string> texts(const char* name) const {
     std::vector<std::string> out;
@@ -96,7 +103,7 @@ std::optional<ProcessIdentity> decode_identity(const Members& members, const cha
   if (!members.has(name)) return std::nullopt;
   Json object = members.object(name);
   Members process(object);
-  return ProcessIdentity{.pid = static_cast<pid_t>(process.number("pid")),
+  return ProcessIdentity{.pid = process.number<pid_t>("pid"),
                          .start_ticks = process.number("startTicks")};
 }
 
@@ -167,9 +174,9 @@ MachineRecord decode_record(std::string_view text) {
   config.image = record.image_reference;
   Json resources_json = members.object("resources");
   Members resources(resources_json);
-  config.resources = {.cpus = static_cast<unsigned>(resources.number("cpus")),
-                      .memory_mb = static_cast<unsigned>(resources.number("memoryMb")),
-                      .disk_gb = static_cast<unsigned>(resources.number("diskGb"))};
+  config.resources = {.cpus = resources.number<unsigned>("cpus"),
+                      .memory_mb = resources.number<unsigned>("memoryMb"),
+                      .disk_gb = resources.number<unsigned>("diskGb")};
   record.disk_bytes = members.number("diskBytes");
   Json network_json = members.object("network");
   Members network(network_json);
@@ -183,9 +190,8 @@ MachineRecord decode_record(std::string_view text) {
   config.labels = members.map("labels");
   config.lifetime =
       json.value("persistent", Json(true)) == Json(false) ? Lifetime::ephemeral : Lifetime::persistent;
-  if (auto ms = members.optional_number("idleStopMs")) config.idle_stop = std::chrono::milliseconds(*ms);
-  if (auto ms = members.optional_number("idleSuspendMs"))
-    config.idle_suspend = std::chrono::milliseconds(*ms);
+  config.idle_stop = members.optional_milliseconds("idleStopMs");
+  config.idle_suspend = members.optional_milliseconds("idleSuspendMs");
   // The record may have been changed by hand; nothing of it is trusted further than what a caller says.
   try {
     check_machine_config(config);
@@ -240,10 +246,10 @@ MachineStatus decode_status(std::string_view text) {
                          : word == "resume" ? BootKind::resume
                                             : BootKind::restore;
     }
-    if (auto ms = members.optional_number("bootMs")) status.boot_time = std::chrono::milliseconds(*ms);
+    status.boot_time = members.optional_milliseconds("bootMs");
     status.jail = members.map("jail");
-    status.cpus = static_cast<unsigned>(members.optional_number("cpus").value_or(0));
-    status.memory_mb = static_cast<unsigned>(members.optional_number("memoryMb").value_or(0));
+    status.cpus = members.optional_number<unsigned>("cpus").value_or(0);
+    status.memory_mb = members.optional_number<unsigned>("memoryMb").value_or(0);
     if (members.has("failure")) {
       Json failure_json = members.object("failure");
       Members failure(failure_json);
@@ -251,7 +257,7 @@ MachineStatus decode_status(std::string_view text) {
           MachineFailure{.code = error_code_from(failure.text("code")).value_or(ErrorCode::internal),
                          .message = failure.text("message"),
                          .at = wall_time(failure.number("atUs"))};
-      if (auto number = failure.optional_number("signal")) status.failure->signal = static_cast<int>(*number);
+      status.failure->signal = failure.optional_number<int>("signal");
     }
   } catch (const Error& e) {
     return {.state = MachineState::failed,

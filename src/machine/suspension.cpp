@@ -4,6 +4,7 @@
 #include "holt/base/error.hpp"
 #include "holt/base/json.hpp"
 #include "holt/base/log.hpp"
+#include "machine/json_member.hpp"
 #include "machine/sparse_file.hpp"
 
 #include <cerrno>
@@ -40,17 +41,17 @@ std::string bytes_of(const Json& text) {
 
 SuspendedChannel decode_channel(const Json& json) {
   SuspendedChannel channel{.generation = json.at("generation").get<std::string>(),
-                           .next_stream = json.at("nextStream").get<std::uint32_t>(),
-                           .next_sequence = json.at("nextSequence").get<std::uint32_t>(),
+                           .next_stream = integer_member<std::uint32_t>(json, "nextStream"),
+                           .next_sequence = integer_member<std::uint32_t>(json, "nextSequence"),
                            .unparsed = bytes_of(json.at("unparsed")),
                            .unsent = bytes_of(json.at("unsent"))};
-  if (const auto& expected = json.at("expectedSequence"); !expected.is_null()) {
-    channel.expected_sequence = expected.get<std::uint32_t>();
+  if (!json.at("expectedSequence").is_null()) {
+    channel.expected_sequence = integer_member<std::uint32_t>(json, "expectedSequence");
   }
   for (const auto& stream : json.at("streams")) {
-    channel.streams.push_back({.number = stream.at("number").get<std::uint32_t>(),
+    channel.streams.push_back({.number = integer_member<std::uint32_t>(stream, "number"),
                                .started = stream.at("started").get<bool>(),
-                               .window = stream.at("window").get<std::uint32_t>()});
+                               .window = integer_member<std::uint32_t>(stream, "window")});
   }
   return channel;
 }
@@ -85,16 +86,17 @@ Suspension read_suspension(const MachineFolder& folder) {
   auto json = parse_json(read_file(folder.suspended() / k_suspension_name, k_limit));
   try {
     const Json& object = json.value();
-    if (object.at("version").get<int>() != k_version) throw std::runtime_error("it is of another version");
+    if (integer_member<int>(object, "version") != k_version)
+      throw std::runtime_error("it is of another version");
     return {.vmm_version = object.at("vmmVersion").get<std::string>(),
             .accelerator = object.at("accelerator") == "kvm" ? Accelerator::kvm : Accelerator::tcg,
-            .cpus = object.at("cpus").get<unsigned>(),
-            .memory_mb = object.at("memoryMb").get<unsigned>(),
-            .tsc_khz = object.at("tscKhz").get<unsigned>(),
-            .disk_bytes = object.at("diskBytes").get<std::uint64_t>(),
+            .cpus = integer_member<unsigned>(object, "cpus"),
+            .memory_mb = integer_member<unsigned>(object, "memoryMb"),
+            .tsc_khz = integer_member<unsigned>(object, "tscKhz"),
+            .disk_bytes = integer_member<std::uint64_t>(object, "diskBytes"),
             .memory_digest = object.at("memory").get<std::string>(),
             .state_digest = object.at("state").get<std::string>(),
-            .at = WallTime(std::chrono::microseconds(object.at("atUs").get<std::int64_t>())),
+            .at = WallTime(std::chrono::microseconds(integer_member<std::int64_t>(object, "atUs"))),
             .channel = decode_channel(object.at("channel"))};
   } catch (const std::exception& e) {
     throw damaged(folder, fmt::format("{} is damaged ({})", k_suspension_name, printable(e.what(), 100)));

@@ -51,11 +51,9 @@ Timestamp need_timestamp(const Json& value, const Place& place) {
 std::int64_t need_integer(const Json& value, const Place& place) {
   auto integer = lenient_integer(value);
   if (!integer) refuse(place, "Expected an integer");
-  if (!integer->is_number_integer() ||
-      (integer->is_number_unsigned() && integer->get<std::uint64_t>() > INT64_MAX)) {
-    refuse(place, "Expected an integer of at most 64 bits");
-  }
-  return integer->get<std::int64_t>();
+  auto number = json_integer<std::int64_t>(*integer);
+  if (!number) refuse(place, "Expected an integer of at most 64 bits");
+  return *number;
 }
 
 bool need_boolean(const Json& value, const Place& place) {

@@ -18,11 +18,6 @@ constexpr std::int64_t k_tokens_beside_thinking = 4096;
 constexpr std::int64_t k_longest_unstreamed = 21333;
 constexpr std::int64_t k_longest_unstreamed_opus_4 = 8192;
 
-std::optional<std::int64_t> integer(const Json& value) {
-  if (!value.is_number()) return std::nullopt;
-  return value.is_number_float() ? static_cast<std::int64_t>(value.get<double>()) : value.get<std::int64_t>();
-}
-
 std::int64_t budget_of(const Json& thinking) {
   if (thinking == true || thinking == "medium") return 10000;
   if (thinking == "minimal") return 1024;
@@ -136,14 +131,15 @@ Json effort_of(const Context& context) {
 }
 
 std::int64_t max_tokens_of(const Context& context, const Json& thinking) {
-  auto tokens = integer(setting(context, "max_tokens"));
-  if (!tokens) tokens = integer(context.profile.value("anthropic_max_output_tokens"));
+  auto tokens = json_whole_part(setting(context, "max_tokens"));
+  if (!tokens) tokens = json_whole_part(context.profile.value("anthropic_max_output_tokens"));
   if (!tokens) {
     tokens = context.profile.flag("anthropic_rejects_max_tokens_beyond_context_window")
                  ? k_small_window_tokens
                  : k_unknown_model_tokens;
   }
-  auto budget = thinking.is_object() ? integer(thinking.value("budget_tokens", Json())) : std::nullopt;
+  auto budget =
+      thinking.is_object() ? json_whole_part(thinking.value("budget_tokens", Json())) : std::nullopt;
   if (budget) tokens = std::max(*tokens, std::min(*budget, std::int64_t{1} << 40) + k_tokens_beside_thinking);
   return *tokens;
 }

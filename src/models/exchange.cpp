@@ -85,10 +85,11 @@ ExchangeLimits ExchangeLimits::from_settings(const ModelSettings& settings) {
   limits.request_timeout = seconds_setting(settings, "request_timeout");
   auto retries = settings.value("max_retries", Json());
   if (retries.is_null()) return limits;
-  if (!retries.is_number_integer() || retries.get<std::int64_t>() < 0 || retries.get<std::int64_t>() > 1000) {
+  auto count = json_integer<int>(retries);
+  if (!count || *count < 0 || *count > 1000) {
     throw UserError("The setting `max_retries` must be a whole number from 0 to 1000");
   }
-  limits.max_retries = retries.get<int>();
+  limits.max_retries = *count;
   return limits;
 }
 

@@ -30,8 +30,7 @@ class ArgsMaker {
   }
 
   static std::int64_t number(const Json& value, std::int64_t fallback) {
-    if (value.is_number_float()) return static_cast<std::int64_t>(value.get<double>());
-    return value.is_number_integer() ? value.get<std::int64_t>() : fallback;
+    return json_whole_part(value).value_or(fallback);
   }
 
   static std::size_t length(const Json& value) {

@@ -34,7 +34,7 @@ Error not_now(const std::string& name, std::string_view what, const char* hint) 
 
 std::uint64_t figure(const Json& object, const char* name) {
   auto value = object.is_object() ? object.value(name, Json()) : Json();
-  return value.is_number_integer() && value >= Json(0) ? value.get<std::uint64_t>() : 0;
+  return json_integer<std::uint64_t>(value).value_or(0);
 }
 
 }  // namespace

@@ -170,6 +170,30 @@ TEST(Json, AcceptsNulAndSurrogatePairs) {
   EXPECT_EQ(rewritten("\"\\u0000\\ud83d\\ude00\""), "\"\\u0000\xf0\x9f\x98\x80\"");
 }
 
+TEST(Json, AnIntegerIsReadOnlyWhereItFits) {
+  auto byte = [](const char* text) { return json_integer<std::int8_t>(*parse_json(text)); };
+  EXPECT_EQ(byte("127"), 127);
+  EXPECT_EQ(byte("-128"), -128);
+  for (const char* text : {"128", "-129", "1.0", "1e400", "NaN", "true", "\"1\"", "null",
+                           "18446744073709551615", "123456789012345678901234567890"}) {
+    EXPECT_EQ(byte(text), std::nullopt) << text;
+  }
+  EXPECT_EQ(json_integer<std::uint64_t>(*parse_json("18446744073709551615")), UINT64_MAX);
+  EXPECT_EQ(json_integer<std::int64_t>(*parse_json("18446744073709551615")), std::nullopt);
+  EXPECT_EQ(json_integer<std::uint64_t>(*parse_json("-1")), std::nullopt);
+}
+
+TEST(Json, TheWholePartOfAFloatIsReadOnlyWhereItFits) {
+  auto whole = [](const char* text) { return json_whole_part(*parse_json(text)); };
+  EXPECT_EQ(whole("2.9"), 2);
+  EXPECT_EQ(whole("-2.9"), -2);
+  EXPECT_EQ(whole("7"), 7);
+  EXPECT_EQ(whole("-9223372036854775808.0"), INT64_MIN);
+  for (const char* text : {"9223372036854775808.0", "1e400", "-1e400", "NaN", "\"1\""}) {
+    EXPECT_EQ(whole(text), std::nullopt) << text;
+  }
+}
+
 TEST(Json, EqualityIgnoresKeyOrderAndTellsOneFromTrue) {
   auto equal = [](const char* a, const char* b) { return json_equal(*parse_json(a), *parse_json(b)); };
   EXPECT_TRUE(equal(R"({"a":1,"b":[2.0]})", R"({"b":[2],"a":1.0})"));

@@ -61,6 +61,7 @@ TEST(RegistryUrl, RefusesWhatIsNotHttp) {
     EXPECT_FALSE(parse_url(text)) << text;
   }
   EXPECT_FALSE(parse_url("http://a/" + std::string(20'000, 'x')));
+  EXPECT_FALSE(parse_url("http://a/" + std::string(8000, '\xc3')));  // sent as %C3 each
   EXPECT_FALSE(parse_url(std::string("http://a/\0b", 11)));
   EXPECT_THAT(parse_url("gopher://a/?secret").error(), HasSubstr("gopher"));
   EXPECT_THAT(parse_url("gopher://a/?secret").error(), Not(HasSubstr("secret")));

@@ -1,6 +1,7 @@
 #include "machine/record.hpp"
 
 #include "holt/base/error.hpp"
+#include "holt/base/json.hpp"
 #include "machine/host_facts.hpp"
 #include "machine/launch.hpp"
 
@@ -80,6 +81,23 @@ TEST(MachineRecord, LIFE_19_ANewerVersionIsRefusedWithASentence) {
   }
 }
 
+TEST(MachineRecord, LIFE_20_NumbersOutOfRangeAreDamage) {
+  auto with = [](const char* member, const char* value) {
+    auto json = *parse_json(encode_record(sample_record()));
+    json[Json::json_pointer(member)] = *parse_json(value);
+    return code_of_decoding(dump_json(json));
+  };
+  ASSERT_EQ(with("/diskBytes", "1"), ErrorCode::internal);  // it was decoded
+  for (const char* member : {"/diskBytes", "/idleStopMs", "/resources/cpus"}) {
+    for (const char* value : {"-1", "1e400", "1.5", "18446744073709551616", "\"1\""}) {
+      EXPECT_EQ(with(member, value), ErrorCode::invalid_state) << member << " " << value;
+    }
+  }
+  // A time of 584 million years is a number, and no duration.
+  EXPECT_EQ(with("/idleStopMs", "18446744073709551615"), ErrorCode::invalid_state);
+  EXPECT_EQ(with("/resources/cpus", "4294967298"), ErrorCode::invalid_state);
+}
+
 TEST(MachineStatus, IsReadAsItWasWritten) {
   MachineStatus status{
       .state = MachineState::failed,
@@ -99,6 +117,12 @@ TEST(MachineStatus, IsReadAsItWasWritten) {
 TEST(MachineStatus, DamageIsAFailedMachine) {
   EXPECT_EQ(decode_status("{").state, MachineState::failed);
   EXPECT_EQ(decode_status(R"({"version":1,"state":"dancing"})").state, MachineState::failed);
+  // No process has a negative number: a signal to it would reach many.
+  EXPECT_EQ(decode_status(R"({"version":1,"state":"running","vmm":{"pid":-1}})").state, MachineState::failed);
+  EXPECT_EQ(decode_status(R"({"version":1,"state":"running","vmm":{"pid":4294967295}})").state,
+            MachineState::failed);
+  EXPECT_EQ(decode_status(R"({"version":1,"state":"running","bootMs":839999999999999994})").state,
+            MachineState::failed);
 }
 
 class Folders : public ::testing::Test {
@@ -239,6 +263,11 @@ TEST(Launch, IsReadAsItWasWritten) {
   EXPECT_EQ(again.kind, LaunchKind::resume);
   EXPECT_EQ(again.owner->start_ticks, 34u);
   EXPECT_THROW(decode_launch("{}"), Error);
+  for (const char* value : {"1e400", "-1", "1.5", "4294967296"}) {
+    auto json = *parse_json(encode_launch(launch));
+    json["cpus"] = *parse_json(value);
+    EXPECT_THROW(decode_launch(dump_json(json)), Error) << value;
+  }
 }
 
 TEST(Launch, AReportThatNeverCameIsAFailedStart) {

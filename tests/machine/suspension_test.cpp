@@ -3,6 +3,7 @@
 #include "holt/base/encoding.hpp"
 #include "holt/base/error.hpp"
 #include "holt/base/files.hpp"
+#include "holt/base/json.hpp"
 #include "machine/event_log.hpp"
 #include "machine/sparse_file.hpp"
 #include "support/asking.hpp"
@@ -97,6 +98,10 @@ TEST_F(SuspensionFiles, DamageInAnyByteIsRefusedOrHarmless) {
     auto code = code_of([&] { read_suspension(folder); });
     EXPECT_TRUE(!code || code == ErrorCode::storage_error) << i;
   }
+  auto json = *parse_json(text);
+  json["channel"]["nextStream"] = *parse_json("1e400");
+  write_file_atomically(file, dump_json(json));
+  EXPECT_EQ(code_of([&] { read_suspension(folder); }), ErrorCode::storage_error);
   for (const char* rubbish : {"", "{}", "[]", "{\"version\":2}", "null"}) {
     write_file_atomically(file, rubbish);
     EXPECT_EQ(code_of([&] { read_suspension(folder); }), ErrorCode::storage_error) << rubbish;

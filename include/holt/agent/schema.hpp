@@ -393,15 +393,8 @@ struct VariantCodec<std::variant<T...>> {
 
 template <class T>
 T decode_integer(const Json& value) {
-  if (value.is_number_unsigned()) {
-    auto number = value.template get<std::uint64_t>();
-    if (std::in_range<T>(number)) return static_cast<T>(number);
-  } else if (value.is_number_integer()) {
-    auto number = value.template get<std::int64_t>();
-    if (std::in_range<T>(number)) return static_cast<T>(number);
-  } else if (!is_json_big_integer(value)) {
-    throw_wrong_shape(value, "an integer");
-  }
+  if (auto number = json_integer<T>(value)) return *number;
+  if (!value.is_number_integer() && !is_json_big_integer(value)) throw_wrong_shape(value, "an integer");
   throw_not_representable(value, "integer");
 }
 

@@ -12,10 +12,14 @@
 
 #include "holt/base/json_fwd.hpp"
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -52,6 +56,23 @@ Json json_big_integer(std::string digits);
 bool is_json_big_integer(const Json& value);
 /// The digits of a big integer. Precondition: is_json_big_integer(value).
 std::string json_big_integer_digits(const Json& value);
+
+/// The value where it is an integer that fits T, else nothing: 1.0, 1e400 and "1" are none. A number from
+/// outside is read with this and not with get<T>(), which is undefined for floats beyond T and cuts integers.
+template <std::integral T>
+std::optional<T> json_integer(const Json& value) {
+  if (value.is_number_unsigned()) {
+    auto number = value.get<std::uint64_t>();
+    if (std::in_range<T>(number)) return static_cast<T>(number);
+  } else if (value.is_number_integer()) {
+    auto number = value.get<std::int64_t>();
+    if (std::in_range<T>(number)) return static_cast<T>(number);
+  }
+  return std::nullopt;
+}
+
+/// As json_integer, and a float's whole part: 2.9 is 2. Nothing for NaN, infinities and what is beyond 64 bits.
+std::optional<std::int64_t> json_whole_part(const Json& value);
 
 /// A float as the writer prints it: shortest digits that round-trip, "1.0", "1e-7", "null" for NaN and
 /// infinities.

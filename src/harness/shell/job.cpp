@@ -152,8 +152,7 @@ std::optional<int> exit_code_of(std::string_view status) {
   auto value = parse_json(status);
   if (!value || !value->is_object()) return std::nullopt;
   auto code = value->find("exit_code");
-  if (code == value->end() || !code->is_number_integer()) return std::nullopt;
-  return code->get<int>();
+  return code == value->end() ? std::nullopt : json_integer<int>(*code);
 }
 
 }  // namespace

@@ -146,11 +146,9 @@ std::vector<std::string> Fields::strings(const char* key) const {
 std::uint64_t Fields::size(const char* key) const {
   const Json* value = find(key);
   if (!value) refuse(fmt::format("'{}' is missing", key));
-  // parse_json makes everything up to 2^63-1 a signed number.
-  if (value->type() != Json::value_t::number_integer || value->get<std::int64_t>() < 0) {
-    refuse(fmt::format("'{}' is not a whole number from 0 to 2^63-1", key));
-  }
-  return static_cast<std::uint64_t>(value->get<std::int64_t>());
+  auto number = json_integer<std::int64_t>(*value);
+  if (!number || *number < 0) refuse(fmt::format("'{}' is not a whole number from 0 to 2^63-1", key));
+  return static_cast<std::uint64_t>(*number);
 }
 
 void Fields::refuse(const std::string& reason) const {

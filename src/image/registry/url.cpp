@@ -67,6 +67,8 @@ std::expected<Url, std::string> read(CURLU* handle, std::string_view text) {
   url.path = part(handle, CURLUPART_PATH);
   if (url.path.empty()) url.path = "/";
   url.query = part(handle, CURLUPART_QUERY);
+  // What stands for a byte beyond ASCII is three times as long.
+  if (url.text().size() > k_url_bytes) return std::unexpected("it is longer than 16 KiB when it is encoded");
   return url;
 }
 
