@@ -189,6 +189,24 @@ async def test_b7_boot_is_not_bounded_by_the_timeout_of_a_command(
     assert (await backend.run(["echo", "done"], timeout=2)).stdout == "done\n"
 
 
+async def test_b7_attach_is_not_bounded_by_the_timeout_of_a_command(
+    provider: Provider, doomed: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = provider.backend()
+    doomed.append(backend)
+    await (await backend.get_sandbox()).stop()
+    boot = "start" if provider.name == "smol" else "connect"
+    at_once, timeout = getattr(holt.Machine, boot), 8
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        time.sleep(timeout + 0.5)
+        return at_once(*arguments, **options)
+
+    monkeypatch.setattr(holt.Machine, boot, slow)
+    attached = provider.backend(ref=backend.ref, working_dir=None)
+    assert (await attached.run(["echo", "done"], timeout=timeout)).stdout == "done\n"
+
+
 async def test_b8_run_ends_or_fails_and_its_machine_stays(provider: Provider, doomed: list[Any]) -> None:
     script = Script([Turn(calls=[("write_file", {"path": "a", "content": "a"})]), Turn(sees="never seen", text="x")])
     backend = provider.backend()
@@ -343,6 +361,24 @@ async def test_a5_host_that_cannot_start_a_stopped_machine_makes_it_unavailable(
     assert (await attached.run(["echo", "back"])).stdout == "back\n"
 
 
+async def test_a5_host_code_that_only_the_boot_finds_makes_the_workspace_unavailable(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, doomed: list[Any]
+) -> None:
+    backend = provider.backend()
+    doomed.append(backend)
+    await (await backend.get_sandbox()).stop()
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise holt.KvmUnavailableError("KVM went away")
+
+    monkeypatch.setattr(holt.Machine, "start" if provider.name == "smol" else "connect", refuse)
+    attached = provider.backend(ref=backend.ref, working_dir=None)
+    with pytest.raises(WorkspaceUnavailableError, match="KVM_UNAVAILABLE"):
+        await attached.run(["true"])
+    monkeypatch.undo()
+    assert state_of(backend.ref) == "stopped"
+
+
 async def test_d1_destroy_of_a_machine_in_use_ends_it(provider: Provider) -> None:
     backend = provider.backend()
     await backend.working_dir()
@@ -381,10 +417,10 @@ async def test_d4_stopped_machine_is_destroyed(provider: Provider) -> None:
     assert not is_there(backend.ref)
 
 
-async def test_d4_destroy_boots_nothing(
+async def test_d4_stopped_machine_is_removed_without_a_boot(
     provider: Provider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, doomed: list[Any]
 ) -> None:
-    """The reference boots a stopped machine to delete it."""
+    """SmolSandbox.destroy connects first, which boots; `smol` itself deletes by name."""
     backend = provider.backend()
     doomed.append(backend)
     await (await backend.get_sandbox()).stop()
@@ -394,7 +430,10 @@ async def test_d4_destroy_boots_nothing(
     qemu.chmod(0o755)
     with monkeypatch.context() as watched:
         watched.setenv("HOLT_QEMU", str(qemu))
-        await provider.sandbox().destroy(backend.ref)
+        if provider.name == "smol":
+            await smol.AsyncMachine.delete_by_name(backend.ref.id)
+        else:
+            await provider.sandbox().destroy(backend.ref)
     assert not is_there(backend.ref) and not started.exists()
 
 

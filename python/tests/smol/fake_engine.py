@@ -1,5 +1,6 @@
 """A made-up package `holt` whose machines only have states: for tests of what a handle decides by itself."""
 
+import threading
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -30,14 +31,14 @@ class Engine:
         self.made = 0
         self.workloads = []
         self.refuse_boots = None
-        self.available = SimpleNamespace(available=True, code=None, reason=None)
+        self.boot_begun = threading.Event()
+        self.boots_overlap = threading.Event()
+        self.boot_goes_on = threading.Event()  # cleared: a boot waits for it
+        self.boot_goes_on.set()
         self.Machine = SimpleNamespace(create=self._create, open=self._open, list=self._list)
 
     def AsyncMachine(self, machine):
         return AsyncMachine(machine)
-
-    def local_availability(self):
-        return self.available
 
     def add(self, name, state="stopped", labels=None):
         self.made += 1
@@ -96,7 +97,11 @@ class Machine:
         if self.engine.refuse_boots:
             record.state = "failed"
             raise self.engine.refuse_boots
-        record.state = "running"
+        if self.engine.boot_begun.is_set() and not self.engine.boot_goes_on.is_set():
+            self.engine.boots_overlap.set()
+        self.engine.boot_begun.set()
+        assert self.engine.boot_goes_on.wait(60)
+        self._record().state = "running"
 
     def stop(self, **_):
         self._record().state = "stopped"

@@ -75,18 +75,20 @@ def test_OpenNeitherBootsNorWaits(engine):
     assert engine.boots == []
 
 
-def test_ConnectAndDeleteNeedNoBoot(engine):
+def test_DeletingAStoppedMachineNeedsNoBoot(engine):
     engine.add("m")
-    smol.Machine.connect("m", LOCAL).delete()
+    smol.Machine.open("m", LOCAL).delete()
     assert engine.boots == []
     assert engine.machines == {}
 
 
-def test_AConnectedMachineIsBootedByTheFirstLookAtIt(engine):
+def test_ConnectBootsSoThatNoCommandsTimeIsUsedUp(engine):
     engine.add("m")
     machine = smol.Machine.connect("m", LOCAL)
-    assert machine.state() == "running"
     assert engine.boots == [("m", "stop")]
+    assert machine.state() == "running"
+    machine.exec_stream(["true"])
+    assert len(engine.boots) == 1
 
 
 def test_AConnectedMachineThatSomebodyStopsIsNotBootedAgain(engine):
@@ -94,6 +96,7 @@ def test_AConnectedMachineThatSomebodyStopsIsNotBootedAgain(engine):
     machine = smol.Machine.connect("m", LOCAL)
     engine.machines["m"].state = "stopped"
     assert machine.state() == "stopped"
+    assert list(machine.exec_stream(["true"]))[0]["message"].startswith("[INVALID_STATE] ")
     assert engine.boots == []
 
 
@@ -105,43 +108,67 @@ def test_ConnectLeavesRunningAndPausedMachinesAsTheyAre(engine, state):
     assert engine.boots == []
 
 
-def test_TheBootErrorOfAConnectedMachineComesFromTheFirstUseAndFromTheState(engine):
+@pytest.mark.parametrize("code", ["KVM_UNAVAILABLE", "HYPERVISOR_UNAVAILABLE", "TIMEOUT"])
+def test_ABootThatFailsIsToldByConnectInItsCode(engine, code):
     engine.add("m")
-    engine.refuse_boots = Error("HYPERVISOR_UNAVAILABLE", "no VMM")
-    machine = smol.Machine.connect("m", LOCAL)
-    assert list(machine.exec_stream(["true"])) == [
-        {"kind": "error", "message": "[HYPERVISOR_UNAVAILABLE] no VMM"}
-    ]
-    with pytest.raises(smol.SmolError) as caught:
-        machine.state()
-    assert caught.value.code == "HYPERVISOR_UNAVAILABLE"
-    assert len(engine.boots) == 1, "asking for the state repeats no boot that failed"
-    engine.refuse_boots = None
-    machine.exec_stream(["true"])
-    assert machine.state() == "running"
-
-
-def test_AHostThatCannotRunMachinesIsNamedWhenConnecting(engine):
-    engine.add("m")
-    engine.available.available, engine.available.code, engine.available.reason = (
-        False,
-        "KVM_UNAVAILABLE",
-        "no KVM",
-    )
+    engine.refuse_boots = Error(code, "no VMM")
     with pytest.raises(smol.SmolError) as caught:
         smol.Machine.connect("m", LOCAL)
-    assert (caught.value.code, str(caught.value)) == ("KVM_UNAVAILABLE", "no KVM")
+    assert (caught.value.code, str(caught.value)) == (code, "no VMM")
+    engine.refuse_boots = None
+    assert smol.Machine.connect("m", LOCAL).state() == "running"
 
 
-def test_ManyFirstUsesShareOneBoot(engine):
-    engine.add("m")
-    machine = smol.Machine.connect("m", LOCAL)
-    threads = [threading.Thread(target=machine.state) for _ in range(10)]
+def behind(barrier, find):
+    """``find``, whose callers go on together."""
+
+    def found(name):
+        answer = find(name)
+        barrier.wait(60)
+        return answer
+
+    return found
+
+
+def test_ManyConnectsShareOneBootAndOneWorkload(engine, monkeypatch):
+    engine.add("m", labels={LABEL: Note(command=["serve"]).encode()})
+    engine.boot_goes_on.clear()
+    looked = threading.Barrier(11)
+    monkeypatch.setattr(_local.LocalMachine, "_find", behind(looked, _local.LocalMachine._find))
+    threads = [threading.Thread(target=smol.Machine.connect, args=("m", LOCAL)) for _ in range(10)]
     for thread in threads:
         thread.start()
+    looked.wait(60)  # all have seen it stopped
+    assert engine.boot_begun.wait(60)
+    assert not engine.boots_overlap.wait(0.2)
+    engine.boot_goes_on.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert len(engine.boots) == 1
+    assert engine.workloads == [["serve"]]
+
+
+def test_AMachineIsDeletedWhileItBoots(engine):
+    """The boot holds up neither deleting nor asking for the state."""
+    engine.add("m")
+    engine.boot_goes_on.clear()
+    failures = []
+
+    def connect():
+        try:
+            smol.Machine.connect("m", LOCAL)
+        except smol.SmolError as error:
+            failures.append(error.code)
+
+    connecting = threading.Thread(target=connect)
+    connecting.start()
+    assert engine.boot_begun.wait(60)
+    other = smol.Machine.open("m", LOCAL)
+    assert other.state() == "stopped"
+    other.delete()
+    engine.boot_goes_on.set()
+    connecting.join(60)
+    assert failures == ["NOT_FOUND"] and engine.machines == {}
 
 
 def test_ADeletedMachineIsStoppedForItsOldHandleAndDeletingAgainIsQuiet(engine):
@@ -239,7 +266,7 @@ def test_TheEndOfAProcessLeavesALaterMachineOfTheSameNameAlone(engine):
 
 def test_TheExitHookLeavesAConnectedMachineToTheEngine(engine):
     engine.add("m")
-    smol.Machine.connect("m", LOCAL).state()
+    smol.Machine.connect("m", LOCAL)
     assert _lifetime.owned() == []
     assert list(_lifetime._kept) == ["m"]
     smol.Machine.open("m", LOCAL).delete()
@@ -319,7 +346,7 @@ def test_TheWorkloadRunsOnceInEachLife(engine):
     machine.start()
     assert engine.workloads == [["serve"]]
     machine.stop()
-    smol.Machine.connect("m", LOCAL).state()
+    smol.Machine.connect("m", LOCAL)
     assert engine.workloads == [["serve"], ["serve"]]
 
 

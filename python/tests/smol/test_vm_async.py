@@ -162,7 +162,7 @@ def test_ALifeFromCreateToDelete(home, name):
     in_loop(body())
 
 
-def test_AStoppedMachineIsBootedByTheFirstCommand(home, name):
+def test_AStoppedMachineIsBootedByConnect(home, name):
     async def body():
         made = await smol.AsyncMachine.create(smol.MachineConfig(name=name, persistent=True))
         await made.stop()

@@ -27,9 +27,10 @@ def test_AnEphemeralMachineToo(home, name):
         assert made.read_file("/root/kept") == b"k"
 
 
-def test_AStoppedMachineIsFoundByNameAndBootedByItsFirstUse(home, name):
+def test_AStoppedMachineIsFoundByNameAndBooted(home, name):
     smol.Machine.create(smol.MachineConfig(name=name, **KEPT)).stop()
     again = smol.Machine.connect(name, smol.ConnectOptions(target="local"))
+    assert again.info()["state"] == "running"
     assert again.exec(["echo", "up"]).stdout == "up\n"
     assert again.state() == "running"
     again.delete()

@@ -117,6 +117,7 @@ class Activity:
     """The commands and transfers of this process in one machine, so that a stop can wait for them."""
 
     def __init__(self) -> None:
+        self.booting = threading.Lock()  #: held while this process boots it, so that its workload runs once
         self._changed = threading.Condition()
         self._running = 0
         self._closed = 0

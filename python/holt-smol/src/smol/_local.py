@@ -1,14 +1,12 @@
-"""One handle's view of a machine of the engine: boots it at the first use where that is due, and keeps its
-books."""
+"""One handle's view of a machine of the engine: boots it, and keeps its books."""
 
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from . import _lifetime
 from ._engine import engine, engine_errors
@@ -32,19 +30,12 @@ def shown_state(state: str) -> str:
 
 
 class LocalMachine:
-    """A machine as one handle knows it. Thread-safe.
-
-    A handle made by :meth:`connect` on a machine that does not run boots it at the first use, of which asking
-    for the state is one. So deleting needs no boot, and the answer is true at any time.
-    """
+    """A machine as one handle knows it. Thread-safe."""
 
     def __init__(self, machine: holt.Machine, note: Note) -> None:
         self.machine = machine
         self.name: str = machine.name
         self.note = note
-        self._boot = threading.Lock()
-        self._boot_pending = False
-        self._boot_error: SmolError | None = None
         self._deleted = False  # by this handle: a later machine of the same name is another one
         self._born: datetime | None = None  # when the machine was made that this process owns
         self._activity = _lifetime.activity_of(self.name)
@@ -74,10 +65,12 @@ class LocalMachine:
 
     @classmethod
     def connect(cls, name: str) -> LocalMachine:
+        """Boots one that does not run, here and not at its first use: that may be a command with a timeout of
+        its own, which a boot must not use up."""
         local, info = cls._find(name)
-        if info.state not in _STATES:
-            _require_host()
-            local._boot_pending = True
+        if info.state not in _STATES and local._boot(READY_TIMEOUT):
+            # Another process may have been faster: only the engine knows whose it is to end.
+            _lifetime.keep(name, local.machine)
         return local
 
     @classmethod
@@ -96,8 +89,6 @@ class LocalMachine:
     def state(self) -> str:
         if self._deleted:
             return "stopped"
-        if self._boot_pending:
-            self._boot_at_first_use(again=False)
         try:
             with engine_errors():
                 return shown_state(self.machine.state())
@@ -106,60 +97,31 @@ class LocalMachine:
                 return "stopped"
             raise
 
-    @property
-    def boot_pending(self) -> bool:
-        """True where :meth:`use` would boot first, which takes its time."""
-        return self._boot_pending
-
     def use(self) -> holt.Machine:
         """The engine's machine, for a call that needs it to run."""
         self._require_undeleted()
-        if self._boot_pending:
-            self._boot_at_first_use(again=True)
         return self.machine
 
     def _require_undeleted(self) -> None:
         if self._deleted:
             raise SmolError("NOT_FOUND", f"The machine {self.name} was deleted")
 
-    def _boot_at_first_use(self, *, again: bool) -> None:
-        """Boots. ``again``: also where a boot by this handle has failed before; otherwise that error is
-        raised."""
-        with self._boot:
-            if not self._boot_pending:
-                return
-            if self._boot_error is not None and not again and not self._runs():
-                raise self._boot_error
-            try:
-                if self._start(READY_TIMEOUT):
-                    # Another process may have been faster: only the engine knows whose it is to end.
-                    _lifetime.keep(self.name, self.machine)
-            except SmolError as error:
-                self._boot_error = error
-                raise
-            self._boot_pending = False
-
-    def _runs(self) -> bool:
-        with engine_errors():
-            return bool(self.machine.state() == "running")
-
     def start(self, timeout: float = READY_TIMEOUT) -> None:
         self._require_undeleted()
-        with self._boot:
-            if self._start(timeout):
-                self._own()
-            self._boot_pending = False
+        if self._boot(timeout):
+            self._own()
 
-    def _start(self, timeout: float) -> bool:
+    def _boot(self, timeout: float) -> bool:
         """Boots, or resumes what was paused; false when it runs already."""
-        with engine_errors():
-            state = self.machine.state()
-            if state == "running":
-                return False
-            self.machine.start(timeout=timeout, owner_end=_owner_end(self.note))
-        if state not in _STATES:  # a paused machine still has its workload
-            self._start_workload()
-        return True
+        with self._activity.booting:
+            with engine_errors():
+                state = self.machine.state()
+                if state == "running":
+                    return False
+                self.machine.start(timeout=timeout, owner_end=_owner_end(self.note))
+            if state not in _STATES:  # a paused machine still has its workload
+                self._start_workload()
+            return True
 
     def _start_workload(self) -> None:
         if self.note.command is not None:
@@ -190,7 +152,6 @@ class LocalMachine:
         if self._deleted:
             return
         with self.closed(drain):
-            self._boot_pending = False
             try:
                 # A machine that no longer answers is stopped all the same.
                 with contextlib.suppress(engine().Error):
@@ -238,7 +199,6 @@ class LocalMachine:
         if self._deleted:
             return
         with self.closed(drain):
-            self._boot_pending = False
             remove_if_there(self.machine)
         self._deleted = True
         _lifetime.disown(self.name)
@@ -309,9 +269,3 @@ def _owner_end(note: Note) -> Literal["keep", "stop", "remove"]:
     if note.detach:
         return "keep"
     return "remove" if note.ephemeral else "stop"
-
-
-def _require_host() -> None:
-    answer: Any = engine().local_availability()
-    if not answer.available:
-        raise SmolError(answer.code, answer.reason or "This host cannot run machines")

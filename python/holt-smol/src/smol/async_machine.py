@@ -202,8 +202,6 @@ class AsyncMachine(AsyncCloudCalls):
         local = self._m._t
         local.enter()
         try:
-            if local.boot_pending:
-                await _in_thread(local.use)
             with engine_errors():
                 yield engine().AsyncMachine(local.use())
         finally:

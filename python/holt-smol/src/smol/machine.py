@@ -85,11 +85,10 @@ class Machine(CloudCalls):
 
     @classmethod
     def connect(cls, machine_id: str, conn: ConnectOptions | None = None) -> Machine:
-        """The machine of a name, for use: one that does not run is booted at the first use, a paused one
-        stays so.
+        """The machine of a name, for use: one that does not run is booted (120 s), a paused one stays so.
 
-        Asking for the state is a use, deleting is not. Raises SmolError NOT_FOUND, and the codes of
-        :func:`smol.local_availability` where the machine would have to be booted.
+        Raises SmolError NOT_FOUND, and those of a boot: TIMEOUT and the codes of
+        :func:`smol.local_availability`. To look at a machine or delete it, :meth:`open` is enough.
         """
         require_local(conn)
         return cls(LocalMachine.connect(known_name(machine_id)))
@@ -205,7 +204,7 @@ class Machine(CloudCalls):
     @property
     def engine(self) -> holt.Machine:
         """The same machine as the package ``holt`` has it, for whatever this interface lacks: terminals, live
-        input, signals, background commands to come back to, trees of files. Boots where a use does.
+        input, signals, background commands to come back to, trees of files.
         """
         return self._t.use()
 
