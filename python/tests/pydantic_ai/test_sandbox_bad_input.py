@@ -211,6 +211,37 @@ def test_use_after_fork_is_refused_and_the_parent_goes_on(provider: Provider) ->
     assert ended.returncode == 7, ended.stderr
 
 
+FORKING_DURING_A_BOOT = """
+import asyncio, os, signal, sys, threading
+from holt.pydantic_ai import HoltSandbox, HoltSandboxBackend
+backend = HoltSandboxBackend()
+booting = threading.Thread(target=lambda: asyncio.run(backend.working_dir()))
+booting.start()
+while backend.ref is None:
+    pass
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    try:
+        asyncio.run(backend.run(['true']))
+    except BaseException as error:
+        print(error, file=sys.stderr, flush=True)
+        os._exit(7 if 'fork' in str(error) else 8)
+    os._exit(1)
+status = os.waitpid(child, 0)[1]
+booting.join()
+assert asyncio.run(backend.run(['echo', 'parent'])).stdout == 'parent\\n'
+asyncio.run(HoltSandbox().destroy(backend.ref))
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+def test_use_after_a_fork_during_a_boot_is_refused_and_the_parent_goes_on() -> None:
+    """The child's copy of the boot never ends."""
+    ended = run_script(FORKING_DURING_A_BOOT)
+    assert ended.returncode == 7, ended.stderr
+
+
 CLOSING = """
 import asyncio, sys, threading
 from sandboxes import PROVIDERS

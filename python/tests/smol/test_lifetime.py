@@ -1,7 +1,10 @@
 """What a handle does by itself over the engine: states, first uses, endings (spec sections 4 and 7)."""
 
+import os
+import signal
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 import smol
@@ -361,6 +364,86 @@ def test_AMachineWhoseTimeIsUpIsDeletedUnlessItHasBeenReplaced(engine, monkeypat
     for end in timers:
         end()
     assert list(engine.machines) == ["kept"]
+
+
+def in_forked_child(use):
+    """What ``use`` gives, or the code of its error, in a forked child, which must answer within its time."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            answer = str(use())
+        except smol.SmolError as error:
+            answer = error.code
+        except BaseException as error:
+            answer = repr(error)
+        os.write(writer, answer.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as answers:
+        answer = answers.read()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, "a use in a forked child hangs"
+    return answer
+
+
+@contextmanager
+def held_by_another_thread(lock):
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with lock:
+            held.set()
+            done.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert held.wait(60)
+    try:
+        yield
+    finally:
+        done.set()
+        holder.join(60)
+
+
+@pytest.mark.parametrize("lock", ["booting", "_changed"])
+def test_front_24_AForkedChildIsRefusedWhateverItsParentsThreadsWereDoing(engine, lock):
+    machine = create(name="m", command=["serve"])
+    stream = smol.ExecStream(iter([{"kind": "exit", "exit_code": 0}]), lambda: None)
+    uses = [
+        machine.state,
+        machine.start,
+        machine.stop,
+        machine.pause,
+        machine.delete,
+        lambda: machine.exec(["true"]),
+        lambda: machine.read_file("/x"),
+        lambda: machine.engine,
+    ]
+    with held_by_another_thread(getattr(machine._t._activity, lock)), held_by_another_thread(stream._turn):
+        assert [in_forked_child(use) for use in uses] == ["INVALID_STATE"] * len(uses)
+        message = in_forked_child(lambda: next(machine.exec_stream(["true"]))["message"])
+        assert message.startswith("[INVALID_STATE] ") and "fork" in message
+        events = in_forked_child(lambda: [event["message"][:15] for event in stream])
+        assert events == "['[INVALID_STATE]']"
+        assert in_forked_child(machine._t.leave) == "None"
+    with held_by_another_thread(stream._state):
+        assert in_forked_child(stream.kill) == "None"
+    assert list(stream) == [{"kind": "exit", "exit_code": 0}]
+    assert machine.state() == "running"
+
+
+def test_front_24_AForkDuringABootLeavesTheChildAClearRefusalAndTheParentItsBoot(engine):
+    engine.add("m")
+    machine = smol.Machine.open("m", LOCAL)
+    engine.boot_goes_on.clear()
+    booting = threading.Thread(target=machine.start)
+    booting.start()
+    assert engine.boot_begun.wait(60)
+    assert [in_forked_child(use) for use in (machine.start, machine.state)] == ["INVALID_STATE"] * 2
+    engine.boot_goes_on.set()
+    booting.join(60)
+    assert machine.state() == "running"
 
 
 def test_ADrainEndsAfterItsTime():

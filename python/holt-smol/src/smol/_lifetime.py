@@ -18,6 +18,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
+from .errors import SmolError
+
 #: Ends one machine.
 Ending: TypeAlias = Callable[[], Awaitable[None]]
 
@@ -65,11 +67,30 @@ def _end_all() -> None:
 
 
 def _in_forked_child() -> None:
-    global _lock, _owned, _kept
+    global _lock, _owned, _kept, _activities
     _inherited.extend((_owned, _kept))
     _lock = threading.Lock()
     _owned, _kept = {}, {}
+    _activities = WeakValueDictionary()
     _expiry.reset()
+
+
+class Origin:
+    """The process that an object belongs to. In a child forked off from it, locks may be held for ever by threads
+    that are not there: ask this before taking any."""
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+
+    def is_here(self) -> bool:
+        return os.getpid() == self._process
+
+    def refusal(self, what: str) -> SmolError:
+        return SmolError(
+            "INVALID_STATE",
+            f"{what} belongs to the process that this one was forked from. Start processes with multiprocessing's "
+            "'spawn' method, and open machines there by name.",
+        )
 
 
 class _Expiry:

@@ -39,6 +39,7 @@ class LocalMachine:
         self._deleted = False  # by this handle: a later machine of the same name is another one
         self._born: datetime | None = None  # when the machine was made that this process owns
         self._activity = _lifetime.activity_of(self.name)
+        self._origin = _lifetime.Origin()
 
     # --- making and finding ---------------------------------------------------------------------------------
 
@@ -87,6 +88,7 @@ class LocalMachine:
     # --- states ---------------------------------------------------------------------------------------------
 
     def state(self) -> str:
+        self._require_origin()
         if self._deleted:
             return "stopped"
         try:
@@ -102,7 +104,12 @@ class LocalMachine:
         self._require_undeleted()
         return self.machine
 
+    def _require_origin(self) -> None:
+        if not self._origin.is_here():
+            raise self._origin.refusal(f"This handle of the machine {self.name}")
+
     def _require_undeleted(self) -> None:
+        self._require_origin()
         if self._deleted:
             raise SmolError("NOT_FOUND", f"The machine {self.name} was deleted")
 
@@ -149,6 +156,7 @@ class LocalMachine:
             self.delete()
 
     def stop(self, drain: float, workload_grace: float | None) -> None:
+        self._require_origin()
         if self._deleted:
             return
         with self.closed(drain):
@@ -196,6 +204,7 @@ class LocalMachine:
         self._own()
 
     def delete(self, drain: float = 0.0) -> None:
+        self._require_origin()
         if self._deleted:
             return
         with self.closed(drain):
@@ -214,14 +223,16 @@ class LocalMachine:
             with engine_errors():
                 yield self.use()
         finally:
-            self._activity.leave()
+            self.leave()
 
     def enter(self) -> None:
+        self._require_origin()
         if not self._activity.enter():
             raise SmolError("INVALID_STATE", f"The machine {self.name} is being stopped, not running")
 
     def leave(self) -> None:
-        self._activity.leave()
+        if self._origin.is_here():
+            self._activity.leave()
 
     @contextmanager
     def closed(self, drain: float) -> Iterator[None]:

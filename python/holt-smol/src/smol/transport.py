@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ._engine import as_smol_error, engine
+from ._lifetime import Origin
 from .errors import SmolError
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ class ExecStream:
     An iterator, for one thread at a time. :meth:`kill` may be called from any thread, ends the command with
     everything it started, and frees a thread that waits for the next event; nothing is yielded after it.
     Leaving a ``with`` block, :meth:`close` and losing the object kill as well. A command whose stream nobody
-    reads waits once about 1 MiB are on their way.
+    reads waits once about 1 MiB are on their way. In a forked child it gives one ``[INVALID_STATE]`` event, and
+    killing it does nothing.
     """
 
     def __init__(self, events: Iterable[dict[str, Any]], kill: Callable[[], None]) -> None:
@@ -45,11 +47,14 @@ class ExecStream:
         self._state = threading.Lock()  # of the two below; never held while waiting
         self._killed = False
         self._finished = False
+        self._origin = Origin()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self
 
     def __next__(self) -> dict[str, Any]:
+        if not self._origin.is_here():
+            return self._refused()
         with self._turn:
             if self._killed or self._finished:
                 raise StopIteration
@@ -64,6 +69,12 @@ class ExecStream:
                 raise
             return self._checked(event)
 
+    def _refused(self) -> dict[str, Any]:
+        if self._killed or self._finished:
+            raise StopIteration
+        self._finished = True
+        return error_event(self._origin.refusal("This stream"))
+
     def _checked(self, event: dict[str, Any]) -> dict[str, Any]:
         with self._state:
             if self._killed:
@@ -73,6 +84,8 @@ class ExecStream:
 
     def kill(self) -> None:
         """Kills the command. Idempotent, and nothing happens once it has ended."""
+        if not self._origin.is_here():
+            return
         with self._state:
             if self._killed or self._finished:
                 return

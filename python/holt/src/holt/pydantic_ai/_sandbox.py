@@ -15,6 +15,7 @@ import anyio.to_thread
 from pydantic_ai.workspaces import WorkspaceRef
 
 import holt
+from holt._requests import check_process
 from holt.pydantic_ai import _errors
 from holt.pydantic_ai._loops import result_of, turns
 from holt.pydantic_ai._settings import PROVIDER, Settings, new_name
@@ -54,6 +55,7 @@ class Sandbox:
 
         A caller that is cancelled leaves, the boot goes on. After a failure the next call tries again.
         """
+        check_process()  # a forked child's lock may be held, and its attempt be made, by a thread that is not there
         with self._lock:
             if self._ready is not None:
                 return self._ready
