@@ -71,20 +71,23 @@ inline CallPointer call(Operation<NoResult> operation) {
   return call(std::move(operation), [](NoResult&) -> nb::object { return nb::none(); });
 }
 
-/// A blocking function on a thread of the pool.
+/// A blocking function on a thread of a lane, called again as long as it has no result.
 template <class Result>
 class JobCall final : public Call {
  public:
-  using Work = std::function<Result(const CancellationToken&)>;
+  using Work = std::function<std::optional<Result>(const CancellationToken&)>;
   using Convert = std::function<nb::object(Result&)>;
 
-  JobCall(Work work, Convert convert) : state_(std::make_shared<State>()), convert_(std::move(convert)) {
+  JobCall(Lane lane, Work work, Convert convert)
+      : state_(std::make_shared<State>()), convert_(std::move(convert)) {
     run_on_pool(
+        lane,
         [state = state_, work = std::move(work)] {
           std::optional<Result> result;
           std::exception_ptr failure;
           try {
-            result.emplace(work(state->cancel));
+            result = work(state->cancel);
+            if (!result) return Turn::again;
           } catch (...) {
             failure = std::current_exception();
           }
@@ -93,6 +96,7 @@ class JobCall final : public Call {
           state->failure = failure;
           state->done = true;
           set_event(state->event.get());
+          return Turn::done;
         },
         state_->cancel);
   }
@@ -136,17 +140,29 @@ class JobCall final : public Call {
   Convert convert_;
 };
 
+/// A job that looks for its result until it is there; `convert` makes a Python object of it.
+template <class Look, class Convert>
+CallPointer repeated_job(Lane lane, Look look, Convert convert) {
+  using Result = std::invoke_result_t<Look&, const CancellationToken&>::value_type;
+  return std::make_unique<JobCall<Result>>(lane, std::move(look), std::move(convert));
+}
+
 /// A job whose result `convert` makes a Python object of.
 template <class Work, class Convert>
-CallPointer job(Work work, Convert convert) {
-  using Result = std::invoke_result_t<Work&, const CancellationToken&>;
-  return std::make_unique<JobCall<Result>>(std::move(work), std::move(convert));
+CallPointer job(Lane lane, Work work, Convert convert) {
+  return repeated_job(
+      lane,
+      [work = std::move(work)](const CancellationToken& cancel) mutable {
+        return std::optional(work(cancel));
+      },
+      std::move(convert));
 }
 
 /// A job without a result.
 template <class Work>
-CallPointer job(Work work) {
+CallPointer job(Lane lane, Work work) {
   return job(
+      lane,
       [work = std::move(work)](const CancellationToken& cancel) mutable {
         work(cancel);
         return NoResult{};

@@ -106,6 +106,7 @@ CopyOptions copy_options(const Options& options) {
 
 CallPointer copy_in(const MachineObject& object, nb::bytes source, nb::bytes target, nb::dict values) {
   return job(
+      Lane::transfers,
       [machine = object.machine(), source = from_bytes(source), target = from_bytes(target),
        copy = copy_options(Options(values))](const CancellationToken& cancel) mutable {
         copy.call.cancel = cancel;
@@ -116,6 +117,7 @@ CallPointer copy_in(const MachineObject& object, nb::bytes source, nb::bytes tar
 
 CallPointer copy_out(const MachineObject& object, nb::bytes source, nb::bytes target, nb::dict values) {
   return job(
+      Lane::transfers,
       [machine = object.machine(), source = from_bytes(source), target = from_bytes(target),
        copy = copy_options(Options(values))](const CancellationToken& cancel) mutable {
         copy.call.cancel = cancel;

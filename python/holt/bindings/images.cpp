@@ -51,6 +51,7 @@ nb::object image_object(image::Image& image) {
 CallPointer obtain(const std::string& name, const nb::dict& options, const nb::dict& host) {
   Options given(options);
   return job(
+      Lane::transfers,
       [name, pull = pull_policy(given), deadline = given.deadline("timeout"),
        host = host_config(Options(host))](const CancellationToken& cancel) {
         return obtain_image(name, {.pull = pull, .call = {.deadline = deadline, .cancel = cancel}}, host);
@@ -61,6 +62,7 @@ CallPointer obtain(const std::string& name, const nb::dict& options, const nb::d
 CallPointer import_image(const nb::bytes& source, const nb::dict& options, const nb::dict& host) {
   Options given(options);
   return job(
+      Lane::transfers,
       [source = from_bytes(source), reference = given.get<std::string>("reference", {}),
        select = given.get<std::string>("select", {}),
        directories = host_config(Options(host)).directories](const CancellationToken& cancel) {

@@ -12,6 +12,8 @@ namespace holt::python {
 
 namespace {
 
+using namespace std::chrono_literals;
+
 nb::object machine_object(Machine& machine) {
   return nb::cast(std::make_unique<MachineObject>(std::move(machine)));
 }
@@ -78,23 +80,33 @@ CallOptions with(CallOptions options, const CancellationToken& cancel) {
   return options;
 }
 
-CallPointer create(nb::dict config, nb::dict start, nb::dict host) {
+/// An image that was named may have to be pulled, which takes what it takes.
+Lane lane_of(const MachineConfig& config) {
+  return config.image.empty() ? Lane::starts : Lane::transfers;
+}
+
+CallPointer create(nb::dict values, nb::dict start, nb::dict host) {
+  auto config = machine_config(Options(values));
   return job(
-      [config = machine_config(Options(config)), start = start_options(Options(start)),
-       host = host_config(Options(host))](const CancellationToken& cancel) {
-        return Machine::create(config, with(start, cancel), host);
+      lane_of(config),
+      [config, start = start_options(Options(start)), host = host_config(Options(host))](
+          const CancellationToken& cancel) { return Machine::create(config, with(start, cancel), host); },
+      machine_object);
+}
+
+CallPointer define(nb::dict values, nb::dict host) {
+  auto config = machine_config(Options(values));
+  return job(
+      lane_of(config),
+      [config, host = host_config(Options(host))](const CancellationToken&) {
+        return Machine::define(config, host);
       },
       machine_object);
 }
 
-CallPointer define(nb::dict config, nb::dict host) {
-  return job([config = machine_config(Options(config)), host = host_config(Options(host))](
-                 const CancellationToken&) { return Machine::define(config, host); },
-             machine_object);
-}
-
 CallPointer connect(const std::string& name, nb::dict start, nb::dict host) {
   return job(
+      Lane::starts,
       [name, start = start_options(Options(start)), host = host_config(Options(host))](
           const CancellationToken& cancel) { return Machine::connect(name, with(start, cancel), host); },
       machine_object);
@@ -106,17 +118,20 @@ std::unique_ptr<MachineObject> open(const std::string& name, nb::dict host) {
 
 CallPointer list_all(nb::dict host) {
   return job(
+      Lane::looks,
       [host = host_config(Options(host))](const CancellationToken&) { return Machine::list_all(host); },
       [](std::vector<MachineInfo>& infos) -> nb::object { return to_list(infos); });
 }
 
 CallPointer start(const MachineObject& object, nb::dict options) {
-  return job([machine = Machine(object.machine()), start = start_options(Options(options))](
+  return job(Lane::starts,
+             [machine = Machine(object.machine()), start = start_options(Options(options))](
                  const CancellationToken& cancel) mutable { machine.start(with(start, cancel)); });
 }
 
 CallPointer resume(const MachineObject& object, nb::dict options) {
-  return job([machine = Machine(object.machine()), start = start_options(Options(options))](
+  return job(Lane::starts,
+             [machine = Machine(object.machine()), start = start_options(Options(options))](
                  const CancellationToken& cancel) mutable { machine.resume(with(start, cancel)); });
 }
 
@@ -124,10 +139,11 @@ CallPointer stop(const MachineObject& object, nb::dict values) {
   Options options(values);
   StopOptions stop{.call = {.deadline = options.deadline("timeout")}};
   if (auto grace = options.seconds("grace")) stop.grace = *grace;
-  return job([machine = Machine(object.machine()), stop](const CancellationToken& cancel) mutable {
-    stop.call.cancel = cancel;
-    machine.stop(stop);
-  });
+  return job(Lane::changes,
+             [machine = Machine(object.machine()), stop](const CancellationToken& cancel) mutable {
+               stop.call.cancel = cancel;
+               machine.stop(stop);
+             });
 }
 
 CallPointer remove(const MachineObject& object, nb::dict values) {
@@ -135,19 +151,22 @@ CallPointer remove(const MachineObject& object, nb::dict values) {
   RemoveOptions remove{
       .mode = options.get<bool>("force", false) ? RemoveMode::force : RemoveMode::stopped_only,
       .call = {.deadline = options.deadline("timeout")}};
-  return job([machine = Machine(object.machine()), remove](const CancellationToken& cancel) mutable {
-    remove.call.cancel = cancel;
-    machine.remove(remove);
-  });
+  return job(Lane::changes,
+             [machine = Machine(object.machine()), remove](const CancellationToken& cancel) mutable {
+               remove.call.cancel = cancel;
+               machine.remove(remove);
+             });
 }
 
 CallPointer pause(const MachineObject& object, nb::dict values) {
-  return job([machine = Machine(object.machine()), call = Options(values).call()](
+  return job(Lane::changes,
+             [machine = Machine(object.machine()), call = Options(values).call()](
                  const CancellationToken& cancel) mutable { machine.pause(with(call, cancel)); });
 }
 
 CallPointer suspend(const MachineObject& object, nb::dict values) {
-  return job([machine = Machine(object.machine()), call = Options(values).call()](
+  return job(Lane::changes,
+             [machine = Machine(object.machine()), call = Options(values).call()](
                  const CancellationToken& cancel) mutable { machine.suspend(with(call, cancel)); });
 }
 
@@ -158,6 +177,7 @@ CallPointer resize(const MachineObject& object, nb::dict values) {
                        .disk_gb = options.get<unsigned>("disk_gb"),
                        .call = options.call()};
   return job(
+      Lane::changes,
       [machine = Machine(object.machine()), resize](const CancellationToken& cancel) mutable {
         resize.call.cancel = cancel;
         return machine.resize(resize);
@@ -174,36 +194,54 @@ CallPointer update(const MachineObject& object, nb::dict values) {
   };
   idle("idle_stop", changes.idle_stop);
   idle("idle_suspend", changes.idle_suspend);
-  return job([machine = Machine(object.machine()), changes](const CancellationToken&) mutable {
+  return job(Lane::changes, [machine = Machine(object.machine()), changes](const CancellationToken&) mutable {
     machine.update(changes);
   });
 }
 
+/// Look by look: waits may take as long as machines live, and there may be many.
 CallPointer wait(const MachineObject& object, const std::string& what, nb::dict values) {
   auto wanted = what == "ready" ? WaitFor::ready : WaitFor::ended;
-  return job([machine = object.machine(), wanted, call = Options(values).call()](
-                 const CancellationToken& cancel) { return machine.wait(wanted, with(call, cancel)); },
-             info_object);
+  return repeated_job(
+      Lane::waits,
+      [machine = object.machine(), wanted,
+       call = Options(values).call()](const CancellationToken& cancel) -> std::optional<MachineInfo> {
+        try {
+          return machine.wait(wanted, {.deadline = Deadline::after(0s), .cancel = cancel});
+        } catch (const Error& e) {
+          bool passed = call.deadline && call.deadline->passed();
+          if (e.code() != ErrorCode::timeout || passed) throw;
+          return std::nullopt;
+        }
+      },
+      info_object);
 }
 
 CallPointer info(const MachineObject& object) {
-  return job([machine = object.machine()](const CancellationToken&) { return machine.info(); }, info_object);
+  return job(
+      Lane::looks, [machine = object.machine()](const CancellationToken&) { return machine.info(); },
+      info_object);
 }
 
 CallPointer state(const MachineObject& object) {
-  return job([machine = object.machine()](const CancellationToken&) { return machine.state(); },
-             [](MachineState& state) -> nb::object { return nb::cast(std::string(to_string(state))); });
+  return job(
+      Lane::looks, [machine = object.machine()](const CancellationToken&) { return machine.state(); },
+      [](MachineState& state) -> nb::object { return nb::cast(std::string(to_string(state))); });
 }
 
 CallPointer stats(const MachineObject& object, nb::dict values) {
-  return job([machine = object.machine(), call = Options(values).call()](
-                 const CancellationToken& cancel) { return machine.stats(with(call, cancel)); },
-             [](MachineStats& stats) -> nb::object { return to_dict(stats); });
+  return job(
+      Lane::looks,
+      [machine = object.machine(), call = Options(values).call()](const CancellationToken& cancel) {
+        return machine.stats(with(call, cancel));
+      },
+      [](MachineStats& stats) -> nb::object { return to_dict(stats); });
 }
 
 CallPointer events(const MachineObject& object) {
-  return job([machine = object.machine()](const CancellationToken&) { return machine.events(); },
-             [](std::vector<MachineEvent>& events) -> nb::object { return to_list(events); });
+  return job(
+      Lane::looks, [machine = object.machine()](const CancellationToken&) { return machine.events(); },
+      [](std::vector<MachineEvent>& events) -> nb::object { return to_list(events); });
 }
 
 nb::tuple availability(nb::dict host) {

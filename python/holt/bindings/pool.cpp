@@ -2,7 +2,9 @@
 
 #include "holt/base/error.hpp"
 
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <list>
@@ -16,76 +18,118 @@ namespace holt::python {
 
 namespace {
 
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
 constexpr unsigned k_most_threads = 24;
+// Each look of a wait takes a millisecond, or a quarter of a second where a monitor does not answer.
+constexpr unsigned k_most_waiting_threads = 4;
+constexpr auto k_between_turns = 50ms;
 
 /// Threads that come when needed and stay. Never destroyed: at the interpreter's end a thread may still be in
 /// a call, and a forked child has none of them.
 class Pool {
  public:
-  void run(std::function<void()> work, const CancellationToken& cancel) {
+  explicit Pool(unsigned most_threads) : most_threads_(most_threads) {}
+
+  void run(std::function<Turn()> work, const CancellationToken& cancel) {
     std::lock_guard lock(mutex_);
-    waiting_.push_back({std::move(work), cancel});
-    if (waiting_.size() > idle_ && threads_ < k_most_threads) {
+    ready_.push_back({std::move(work), cancel});
+    if (ready_.size() > idle_ && threads_ < most_threads_) {
       ++threads_;
       std::thread([this] { serve(); }).detach();
     }
     changed_.notify_all();
   }
 
-  void end(Deadline deadline) {
-    std::unique_lock lock(mutex_);
-    for (const auto* jobs : {&waiting_, &running_}) {
+  void cancel() {
+    std::lock_guard lock(mutex_);
+    for (const auto* jobs : {&ready_, &later_, &running_}) {
       for (const auto& job : *jobs) job.cancel.cancel();
     }
-    auto ended = [&] { return waiting_.empty() && running_.empty(); };
+    ready_.splice(ready_.end(), later_);
+    changed_.notify_all();
+  }
+
+  void wait_for_end(Deadline deadline) {
+    std::unique_lock lock(mutex_);
+    auto ended = [&] { return ready_.empty() && later_.empty() && running_.empty(); };
     changed_.wait_until(lock, deadline.at().value_or(Deadline::Clock::now()), ended);
   }
 
  private:
   struct Job {
-    std::function<void()> work;
+    std::function<Turn()> work;
     CancellationToken cancel;
+    Clock::time_point due = {};
   };
 
   void serve() {
     std::unique_lock lock(mutex_);
     for (;;) {
       ++idle_;
-      changed_.wait(lock, [&] { return !waiting_.empty(); });
+      wait_for_job(lock);
       --idle_;
-      running_.splice(running_.begin(), waiting_, waiting_.begin());
+      running_.splice(running_.begin(), ready_, ready_.begin());
       auto job = running_.begin();
       lock.unlock();
-      job->work();
+      auto turn = job->work();
       // What the work holds goes here, not below the lock: it may want the interpreter's.
-      job->work = nullptr;
+      if (turn == Turn::done) job->work = nullptr;
       lock.lock();
-      running_.erase(job);
+      if (turn == Turn::done) {
+        running_.erase(job);
+      } else {
+        job->due = Clock::now() + k_between_turns;
+        later_.splice(later_.end(), running_, job);
+      }
       changed_.notify_all();
     }
   }
 
+  void wait_for_job(std::unique_lock<std::mutex>& lock) {
+    for (;;) {
+      // All wait equally long: the first is due first.
+      while (!later_.empty() && later_.front().due <= Clock::now()) {
+        ready_.splice(ready_.end(), later_, later_.begin());
+      }
+      if (!ready_.empty()) return;
+      if (later_.empty()) {
+        changed_.wait(lock);
+      } else {
+        auto due = later_.front().due;
+        changed_.wait_until(lock, due);
+      }
+    }
+  }
+
+  const unsigned most_threads_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::list<Job> waiting_;
+  std::list<Job> ready_;
+  std::list<Job> later_;
   std::list<Job> running_;
   std::size_t idle_ = 0;
   unsigned threads_ = 0;
 };
 
-Pool& pool() {
-  static auto* only = new Pool;  // NOLINT(cppcoreguidelines-owning-memory): see Pool
-  return *only;
+/// In the order of Lane.
+std::array<Pool, 5>& lanes() {
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): see Pool
+  static auto* all = new std::array<Pool, 5>{Pool(k_most_threads), Pool(k_most_threads), Pool(k_most_threads),
+                                             Pool(k_most_threads), Pool(k_most_waiting_threads)};
+  return *all;
 }
 
 }  // namespace
 
-void run_on_pool(std::function<void()> work, const CancellationToken& cancel) {
-  pool().run(std::move(work), cancel);
+void run_on_pool(Lane lane, std::function<Turn()> work, const CancellationToken& cancel) {
+  lanes().at(static_cast<std::size_t>(lane)).run(std::move(work), cancel);
 }
 
 void end_pool(Deadline deadline) {
-  pool().end(deadline);
+  for (auto& pool : lanes()) pool.cancel();
+  for (auto& pool : lanes()) pool.wait_for_end(deadline);
 }
 
 Fd make_event() {

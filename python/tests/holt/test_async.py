@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import socket
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
@@ -238,6 +239,42 @@ def test_waiting_for_the_machine_ends_when_it_is_removed(own: holt.Machine) -> N
             assert lost.value.code in ("OUTCOME_UNKNOWN", "GUEST_LOST")
 
     run(own, main)
+
+
+def test_many_waits_hold_up_no_other_call(own: holt.Machine) -> None:
+    async def main(m: holt.AsyncMachine) -> None:
+        waits = [asyncio.ensure_future(m.wait("ended")) for _ in range(30)]
+        given_up = asyncio.ensure_future(m.wait("ended"))
+        await asyncio.sleep(0)
+        assert await m.state() == "running"
+        given_up.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await given_up
+        with pytest.raises(holt.TimeoutError):
+            await m.wait("ended", timeout=0.2)
+        await m.stop()
+        assert [info.state for info in await asyncio.gather(*waits)] == ["stopped"] * 30
+
+    run(own, main)
+
+
+def test_many_slow_pulls_hold_up_no_other_call(own: holt.Machine) -> None:
+    # A pull is given up after half a minute without an answer.
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
+        image = f"127.0.0.1:{silent.getsockname()[1]}/never/comes:1"
+
+        async def main(m: holt.AsyncMachine) -> None:
+            pulls = [asyncio.ensure_future(holt.AsyncMachine.create(image=image)) for _ in range(30)]
+            await asyncio.sleep(0)
+            assert await m.state() == "running"
+            assert not any(pull.done() for pull in pulls), "the state was only told after pulls had been given up"
+            await m.stop()
+            await m.start()
+            for pull in pulls:
+                pull.cancel()
+            await asyncio.gather(*pulls, return_exceptions=True)
+
+        run(own, main)
 
 
 def test_trio_drives_machines_too(machine: holt.Machine) -> None:

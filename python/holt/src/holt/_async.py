@@ -86,8 +86,8 @@ class AsyncMachine:
     """`Machine` for event loops (asyncio, Trio): the same names and arguments, as coroutines.
 
     Commands and file calls are driven by the event loop through a descriptor each; starts, ends and copies of trees run
-    on a few threads. Cancelling the task that awaits a command kills the command with everything it started. One object
-    may be used by tasks of several loops.
+    on a few threads, each kind on threads of its own, and any number of `wait` on four. Cancelling the task that awaits
+    a command kills the command with everything it started. One object may be used by tasks of several loops.
     """
 
     _requests: Requests
