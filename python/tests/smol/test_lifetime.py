@@ -387,6 +387,39 @@ def in_forked_child(use):
     return answer
 
 
+@pytest.mark.parametrize("find", [smol.Machine.connect, smol.Machine.open])
+@pytest.mark.parametrize("state", ["running", "stopped"])
+def test_AMachineWhoseTimeIsUpIsDeletedByWhoFindsIt(engine, find, state):
+    engine.add("m", state, {LABEL: Note(expires_at=time.time() - 1).encode()})
+    with pytest.raises(smol.SmolError) as caught:
+        find("m", LOCAL)
+    assert (caught.value.code, engine.boots, engine.machines) == ("NOT_FOUND", [], {})
+    smol.Machine.delete_by_name("m", LOCAL)
+
+
+def test_EachProcessThatStartsAMachineDeletesItWhenItsTimeIsUp(engine, monkeypatch):
+    timers = []
+    monkeypatch.setattr(_lifetime, "expire", lambda at, end: timers.append((at, end)))
+    at = time.time() + 1000
+    for name in ("connected", "started", "replaced"):
+        engine.add(name, labels={LABEL: Note(expires_at=at).encode()})
+    assert smol.Machine.open("connected", LOCAL).state() == "stopped"
+    assert timers == [], "one that only looks has no part in it"
+    smol.Machine.connect("connected", LOCAL)
+    smol.Machine.connect("replaced", LOCAL)
+    smol.Machine.connect("replaced", LOCAL)
+    machine = smol.Machine.open("started", LOCAL)
+    for _ in range(2):
+        machine.start()
+        machine.stop()
+    assert [when for when, _ in timers] == [at] * 3, "once for each machine that this process has started"
+    del engine.machines["replaced"]
+    engine.add("replaced", "running")
+    for _, end in timers:
+        end()
+    assert list(engine.machines) == ["replaced"]
+
+
 @contextmanager
 def held_by_another_thread(lock):
     held, done = threading.Event(), threading.Event()

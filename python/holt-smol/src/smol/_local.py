@@ -37,7 +37,8 @@ class LocalMachine:
         self.name: str = machine.name
         self.note = note
         self._deleted = False  # by this handle: a later machine of the same name is another one
-        self._born: datetime | None = None  # when the machine was made that this process owns
+        self._born: datetime | None = None  # when the machine was made that this handle means
+        self._expires = False  # this process deletes it when its time is up
         self._activity = _lifetime.activity_of(self.name)
         self._origin = _lifetime.Origin()
 
@@ -60,8 +61,6 @@ class LocalMachine:
         except BaseException:
             local.delete()
             raise
-        if plan.note.expires_at is not None:
-            _lifetime.expire(plan.note.expires_at, local._delete_unless_replaced)
         return local
 
     @classmethod
@@ -72,6 +71,7 @@ class LocalMachine:
         if info.state not in _STATES and local._boot(READY_TIMEOUT):
             # Another process may have been faster: only the engine knows whose it is to end.
             _lifetime.keep(name, local.machine)
+            local._expire()
         return local
 
     @classmethod
@@ -83,7 +83,12 @@ class LocalMachine:
         with engine_errors():
             machine = engine().Machine.open(name)
             info = machine.info()
-        return cls(machine, Note.of(dict(info.labels))), info
+        local = cls(machine, Note.of(dict(info.labels)))
+        local._born = info.created_at
+        if local.note.is_expired():
+            remove_if_there(machine)
+            raise SmolError("NOT_FOUND", f"The machine {name} was deleted: its ttl_seconds are over")
+        return local, info
 
     # --- states ---------------------------------------------------------------------------------------------
 
@@ -141,6 +146,13 @@ class LocalMachine:
             self._born = self.machine.info().created_at
         if not self.note.detach:
             _lifetime.own(self.name, self._end_with_process)
+        self._expire()
+
+    def _expire(self) -> None:
+        """A process that starts a machine deletes it when its time is up, if it lives so long."""
+        if self.note.expires_at is not None and not self._expires:
+            self._expires = True
+            _lifetime.expire(self.note.expires_at, self._delete_unless_replaced)
 
     async def _end_with_process(self) -> None:
         machine = engine().AsyncMachine(self.machine)
