@@ -64,7 +64,9 @@ void secure_standard_descriptors() {
   }
 }
 
-Output::Output() : err_is_terminal_(::isatty(STDERR_FILENO) == 1 && !dumb_terminal()) {
+Output::Output()
+    : out_is_terminal_(::isatty(STDOUT_FILENO) == 1),
+      err_is_terminal_(::isatty(STDERR_FILENO) == 1 && !dumb_terminal()) {
   set_color(ColorChoice::automatic);
 }
 

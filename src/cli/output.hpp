@@ -38,6 +38,7 @@ class Output {
   void clear_progress();
 
   bool printed() const { return printed_; }  ///< whether standard output got anything
+  bool out_is_terminal() const { return out_is_terminal_; }
   bool err_is_terminal() const { return err_is_terminal_; }
   bool color() const { return color_; }
   void set_color(ColorChoice choice);
@@ -47,6 +48,7 @@ class Output {
  private:
   std::recursive_mutex mutex_;
   bool printed_ = false;
+  bool out_is_terminal_ = false;
   bool err_is_terminal_ = false;
   bool color_ = false;
   std::size_t progress_shown_ = 0;  ///< lines

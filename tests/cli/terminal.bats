@@ -104,3 +104,10 @@ none"
   expect_has 42
   expect_has "[code 9]"
 }
+
+@test "CHAN-21 LogsOnATerminalCannotCommandIt" {
+  "$HOLT" exec "$machine" sh -c 'printf "\033]52;c;aGk=\a\033[2Jplain words\n" > /dev/console' < /dev/null
+  typed 24 200 -- "$HOLT" logs -n 1 "$machine"
+  expect_has '\x1b]52;c;aGk=\x07\x1b[2Jplain words'
+  "$HOLT" logs -n 1 "$machine" | grep -q $'\033]52;c;aGk=\a\033\[2Jplain words'
+}

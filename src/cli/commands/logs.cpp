@@ -1,14 +1,12 @@
 #include "cli/command_logs.hpp"
 #include "cli/commands/commands.hpp"
 #include "cli/errors.hpp"
+#include "cli/log_file.hpp"
 #include "cli/machines.hpp"
 #include "holt/base/encoding.hpp"
-#include "holt/base/files.hpp"
 #include "holt/base/time.hpp"
 
-#include <cerrno>
 #include <chrono>
-#include <fcntl.h>
 #include <poll.h>
 #include <string>
 #include <sys/inotify.h>
@@ -19,9 +17,7 @@
 namespace holt::cli {
 namespace {
 
-constexpr std::size_t k_longest_events = std::size_t{4} << 20;
 constexpr std::size_t k_longest_message = 1000;
-constexpr std::size_t k_piece = std::size_t{64} << 10;
 // How soon `logs -f` sees that a machine has gone without a last word.
 constexpr int k_state_interval_ms = 500;
 
@@ -72,33 +68,14 @@ class LogsCommand : public Command {
     }
     const auto path = events_ ? machine.event_log() : machine.console_log();
     if (since_) begin_ = wall_now() - std::chrono::duration_cast<std::chrono::microseconds>(*since_);
-    Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!file && errno == ENOENT && !follow_) return ToolExit{};
-    if (!file) throw system_error(errno, "Open the log", machine.name());
-    print(session, tail(events_ ? older_events(machine) + read_rest(file) : read_rest(file)));
-    if (follow_) follow(session, machine, path, file);
+    LogFile log(path);
+    print(session, tail(log.read()));
+    if (follow_) follow(session, machine, log);
     finish_line(session);
     return ToolExit{};
   }
 
  private:
-  static std::string read_rest(const Fd& file) {
-    std::string text;
-    std::string piece(k_piece, '\0');
-    while (true) {
-      ssize_t count = ::read(file.get(), piece.data(), piece.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) throw system_error(errno, "Read the console log");
-      if (count == 0) return text;
-      text.append(piece, 0, static_cast<std::size_t>(count));
-    }
-  }
-
-  /// Those that no longer stand in the file itself.
-  static std::string older_events(const Machine& machine) {
-    return read_file_if_exists(machine.event_log().string() + ".1", k_longest_events).value_or("");
-  }
-
   std::string tail(std::string text) const {
     if (!lines_) return text;
     std::size_t at = text.size();
@@ -111,9 +88,9 @@ class LogsCommand : public Command {
     return *lines_ == 0 ? std::string() : text.substr(at);
   }
 
-  /// Guest bytes unchanged, or with --json one object a line.
+  /// Guest bytes unchanged; with --json one object a line, and on a terminal lines that cannot command it.
   void print(Session& session, const std::string& text) {
-    if (!session.globals.json && !events_) return session.output.out(text);
+    if (!is_by_line(session)) return session.output.out(text);
     open_line_ += text;
     std::size_t at = 0;
     for (auto end = open_line_.find('\n'); end != std::string::npos; end = open_line_.find('\n', at)) {
@@ -123,8 +100,12 @@ class LogsCommand : public Command {
     open_line_.erase(0, at);
   }
 
+  bool is_by_line(const Session& session) const {
+    return session.globals.json || events_ || session.output.out_is_terminal();
+  }
+
   void print_line(Session& session, const std::string& line) const {
-    if (!events_) return print_json_line(session, line);
+    if (!events_) return print_console_line(session, line);
     auto event = parse_json(line);
     if (!event || !event->is_object()) return;
     auto at = event->value("atUs", Json(0));
@@ -142,23 +123,25 @@ class LogsCommand : public Command {
 
   void finish_line(Session& session) {
     if (events_) return;
-    if (!open_line_.empty()) print_json_line(session, std::exchange(open_line_, {}));
+    if (!open_line_.empty()) print_console_line(session, std::exchange(open_line_, {}));
   }
 
-  static void print_json_line(Session& session, std::string line) {
+  static void print_console_line(Session& session, std::string line) {
     if (line.ends_with('\r')) line.pop_back();
+    if (!session.globals.json) return session.output.line(printable(line, line.size()));
     session.output.json(
         {{"ts", nullptr}, {"source", "console"}, {"stream", "console"}, {"text", utf8_replace(line)}});
   }
 
-  void follow(Session& session, const Machine& machine, const std::filesystem::path& path, const Fd& file) {
+  void follow(Session& session, const Machine& machine, LogFile& log) {
     Fd watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-    ::inotify_add_watch(watch.get(), path.c_str(), IN_MODIFY);
+    // A log that comes, or begins anew, is an event of its folder.
+    ::inotify_add_watch(watch.get(), log.path().parent_path().c_str(), IN_MODIFY | IN_MOVED_TO | IN_CREATE);
     const auto& token = session.interrupts.token();
     bool running = true;
     while (running && !token.cancelled()) {
       running = is_up(machine);
-      print(session, read_rest(file));
+      print(session, log.read());
       pollfd fds[2] = {{.fd = watch.get(), .events = POLLIN, .revents = 0},
                        {.fd = token.fd(), .events = POLLIN, .revents = 0}};
       ::poll(fds, 2, running ? k_state_interval_ms : 0);
