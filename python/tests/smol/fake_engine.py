@@ -30,6 +30,7 @@ class Engine:
         self.boots = []
         self.made = 0
         self.workloads = []
+        self.graces = []
         self.refuse_boots = None
         self.boot_begun = threading.Event()
         self.boots_overlap = threading.Event()
@@ -103,8 +104,9 @@ class Machine:
         assert self.engine.boot_goes_on.wait(60)
         self._record().state = "running"
 
-    def stop(self, **_):
+    def stop(self, grace=10.0):
         self._record().state = "stopped"
+        self.engine.graces.append(grace)
 
     def remove(self, force=False):
         self._record()
@@ -118,9 +120,6 @@ class Machine:
 
     def start_command(self, argv):
         self.engine.workloads.append(argv)
-
-    def commands(self):
-        return []
 
     def exec_stream(self, argv, **_):
         if self.state() != "running":

@@ -209,6 +209,12 @@ def test_StoppingAStoppedMachineIsANoOp(engine):
     assert machine.state() == "running"
 
 
+@pytest.mark.parametrize(("asked", "given"), [(None, 10.0), (0, 0.001), (2.5, 2.5), (90, 90)])
+def test_AStopGivesWhatRunsTheTimeThatWasAsked(engine, asked, given):
+    create(name="m", persistent=True, command=["serve"]).stop(timeout_secs=asked)
+    assert engine.graces == [given]
+
+
 def test_LeavingAWithBlockDeletes(engine):
     with create(name="m", persistent=True):
         pass

@@ -3,6 +3,7 @@
 import threading
 import time
 
+import holt
 import pytest
 import smol
 
@@ -190,13 +191,29 @@ def test_TheWorkloadRunsFromEachStartOn(home, name):
     )
     with smol.Machine.create(config) as made:
         wait_for_lines(made, 1)
-        made.stop(timeout_secs=1)
+        made.stop()
         made.start()
         wait_for_lines(made, 2)
 
 
+@pytest.mark.parametrize(("timeout_secs", "ended"), [(60, "in peace\n"), (0, "")])
+def test_AStopAsksTheWorkloadToEndAndGivesItsTime(home, name, timeout_secs, ended):
+    """Its answer takes longer than a kill at once leaves it."""
+    script = (
+        "trap 'sleep 3; echo in peace > /root/end; exit' TERM; : > /root/end; echo started >> /root/log; "
+        "while :; do sleep 0.1; done"
+    )
+    config = smol.MachineConfig(name=name, command=["sh", "-c", script], **KEPT)
+    with smol.Machine.create(config) as made:
+        wait_for_lines(made, 1)
+        made.stop(timeout_secs=timeout_secs)
+        # From here on it needs no workload of its own.
+        with holt.Machine.connect(name) as again:
+            assert again.read_file("/root/end").decode() == ended
+
+
 def wait_for_lines(machine, count):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while machine.exec(["sh", "-c", "wc -l < /root/log"]).stdout.strip() != str(count):
         assert time.monotonic() < deadline, "the workload has run"
         time.sleep(0.1)

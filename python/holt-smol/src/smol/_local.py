@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -18,7 +17,10 @@ if TYPE_CHECKING:
     import holt
 
 READY_TIMEOUT = 120.0
-_WORKLOAD_GRACE = 10.0
+#: Seconds for what runs in a machine that is stopped. None at all would drop the memory of a paused one, of
+#: which not all has been written to its disk.
+STOP_GRACE = 10.0
+_LEAST_STOP_GRACE = 0.001
 
 #: The engine's states as this module shows them. Only ``running`` takes commands.
 _STATES = {"running": "running", "paused": "paused", "suspended": "paused"}
@@ -167,17 +169,15 @@ class LocalMachine:
         if self.machine.info().created_at == self._born:
             self.delete()
 
-    def stop(self, drain: float, workload_grace: float | None) -> None:
+    def stop(self, drain: float, grace: float) -> None:
+        """What runs in it gets its signal and ``grace`` seconds to end, and is killed then."""
         self._require_origin()
         if self._deleted:
             return
         with self.closed(drain):
             try:
-                # A machine that no longer answers is stopped all the same.
-                with contextlib.suppress(engine().Error):
-                    self._end_workload(_WORKLOAD_GRACE if workload_grace is None else workload_grace)
                 with engine_errors():
-                    self.machine.stop()
+                    self.machine.stop(max(grace, _LEAST_STOP_GRACE))
             except SmolError as error:
                 if error.code != "NOT_FOUND":
                     raise
@@ -187,17 +187,6 @@ class LocalMachine:
         """Nothing of it runs: of a machine that is kept there is nothing to end with this process."""
         if not self.note.ephemeral:
             _lifetime.disown(self.name)
-
-    def _end_workload(self, grace: float) -> None:
-        """The workload gets its signal and the time it wants; the engine ends everything else."""
-        if self.note.command is None or self.machine.state() != "running":
-            return
-        for command in self.machine.commands():
-            if command.running and list(command.argv) == self.note.command:
-                self.machine.signal_command(command.id, 15)
-                if grace > 0:
-                    with contextlib.suppress(engine().TimeoutError):
-                        self.machine.wait_command(command.id, timeout=grace)
 
     def pause(self) -> None:
         self._require_undeleted()

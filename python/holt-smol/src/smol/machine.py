@@ -33,7 +33,7 @@ from ._calls import (
 )
 from ._cloud import CacheDisk, CloudCalls, Episode, Job, unsupported
 from ._engine import as_smol_error, engine, engine_errors
-from ._local import LocalMachine, sweep
+from ._local import STOP_GRACE, LocalMachine, sweep
 from ._plan import exec_arguments, plan_machine, require_local
 from ._records import facts, summary
 from .errors import InvalidConfigError, InvalidValueError, SmolError
@@ -296,11 +296,12 @@ class Machine(CloudCalls):
         """Flushes its disk and ends it; nothing happens when it does not run.
 
         Commands and transfers under way end with INTERRUPTED; those of this process get ``drain_secs``
-        seconds to end by themselves, new ones are refused meanwhile. ``timeout_secs`` is how long
-        ``MachineConfig.command`` may take to end on its signal (10 s).
+        seconds to end by themselves, new ones are refused meanwhile. ``timeout_secs`` is how long what runs
+        in it, ``MachineConfig.command`` first of all, may take to end on its signal (10 s; 0: it is killed
+        at once).
         """
         drain = drain_seconds(drain_secs)
-        grace = None if timeout_secs is None else check.seconds("timeout_secs", timeout_secs, zero=True)
+        grace = STOP_GRACE if timeout_secs is None else check.seconds("timeout_secs", timeout_secs, zero=True)
         self._t.stop(drain, grace)
 
     def delete(
