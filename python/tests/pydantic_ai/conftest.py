@@ -14,6 +14,7 @@ import holt
 import pytest
 
 from sandboxes import PROVIDERS, Provider, Shared
+from skips import pytest_runtest_makereport  # noqa: F401  (a hook)
 
 
 class Announced(logging.Handler):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +21,7 @@ class _Rules(WorkspaceBackendSuite):
 
     provider: Provider
     options: dict[str, Any] = {}
+    may_skip: tuple[str, ...] = ("root bypasses filesystem permissions",)
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -58,6 +63,7 @@ class TestSmolSandboxBackend(_Rules):
     """The published backend, unmodified, on our module `smol`."""
 
     provider = PROVIDERS["smol"]
+    may_skip = (*_Rules.may_skip, "backend does not implement SupportsRealpath")
 
 
 class TestHoltSandboxBackend(_Rules):
@@ -69,6 +75,7 @@ class TestHoltSandboxBackendAsAnotherUser(_Rules):
 
     provider = PROVIDERS["holt"]
     options = {"user": "1000:1000", "working_dir": "/tmp/work"}
+    may_skip = ()
 
 
 class TestHoltSandboxBackendOnTrio(_Rules):
@@ -78,3 +85,32 @@ class TestHoltSandboxBackendOnTrio(_Rules):
     @classmethod
     def anyio_backend(cls) -> str:
         return "trio"
+
+
+TWO_SKIPS = """
+import pytest
+
+class TestRules:
+    may_skip = ("for a reason",)
+
+    def test_that_may(self):
+        pytest.skip("for a reason")
+
+    def test_that_lacks_something(self):
+        pytest.skip("provide a fixture")
+"""
+
+
+def test_rule_that_is_skipped_for_no_named_reason_fails(tmp_path: Path) -> None:
+    (tmp_path / "test_skips.py").write_text(TWO_SKIPS)
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "skips", "-p", "no:cacheprovider", "test_skips.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert run.returncode == 1 and "1 failed, 1 skipped" in run.stdout, run.stdout
+    assert "provide a fixture" in run.stdout
