@@ -7,6 +7,7 @@ it): it needs Python 3.12 or newer, whatever these tests run with.
 import json
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,8 +73,7 @@ def run_harbor(agent: str, home: Path, tmp_path: Path) -> Trial:
     reason = VENV / "unavailable"
     if reason.exists():
         pytest.skip(reason.read_text().strip())
-    if not HARBOR.exists():
-        pytest.skip(f"no Harbor below {VENV}; scripts/test makes it")
+    assert HARBOR.exists(), f"no Harbor below {VENV}; scripts/test makes it"
     jobs = tmp_path / "jobs"
     # One image, from holt's own store, and one machine made from nothing: no golden machine to clone.
     argv = [HARBOR, "run", "--path", TASK, "--agent", agent, "-e", "smol", "--ek", "auto_checkpoint=false"]
@@ -97,6 +97,18 @@ def run_harbor(agent: str, home: Path, tmp_path: Path) -> Trial:
 def left_machines(home: Path) -> list[str]:
     machines = home / "state" / "machines"
     return sorted(entry.name for entry in machines.iterdir()) if machines.exists() else []
+
+
+def test_only_a_missing_python_is_a_reason_to_skip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "VENV", tmp_path)
+    monkeypatch.setattr(sys.modules[__name__], "HARBOR", tmp_path / "bin" / "harbor")
+    # Not pytest.raises(AssertionError), which a skip would pass by.
+    with pytest.raises(BaseException) as caught:
+        run_harbor("nop", tmp_path, tmp_path)
+    assert isinstance(caught.value, AssertionError)
+    (tmp_path / "unavailable").write_text("no Python 3.12 here")
+    with pytest.raises(pytest.skip.Exception, match="no Python 3.12 here"):
+        run_harbor("nop", tmp_path, tmp_path)
 
 
 def test_the_oracle_agent_solves_the_task_in_a_machine(home: Path, tmp_path: Path) -> None:
