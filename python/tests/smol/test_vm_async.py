@@ -1,6 +1,7 @@
 """AsyncMachine in a machine (spec section 4)."""
 
 import asyncio
+import os
 import time
 
 import pytest
@@ -174,11 +175,21 @@ def test_AStoppedMachineIsBootedByConnect(home, name):
 
 
 def test_FortyCommandsRunAtOnceWithoutAThreadEach(twin):
-    async def body():
-        results = await asyncio.gather(*(twin.exec(["sh", "-c", f"sleep 0.2; echo {n}"]) for n in range(40)))
-        return [result.stdout for result in results]
+    script = "touch /tmp/forty/$0; until [ -e /tmp/forty/go ]; do sleep 0.1; done; echo $0"
 
-    assert in_loop(body()) == [f"{n}\n" for n in range(40)]
+    async def body():
+        await twin.exec(["sh", "-c", "rm -rf /tmp/forty; mkdir /tmp/forty"])
+        before = len(os.listdir("/proc/self/task"))
+        commands = [asyncio.create_task(twin.exec(["sh", "-c", script, str(n)])) for n in range(40)]
+        while (await twin.exec(["sh", "-c", "ls /tmp/forty | wc -l"])).stdout.strip() != "40":
+            await asyncio.sleep(0.1)
+        grown = len(os.listdir("/proc/self/task")) - before
+        await twin.write_file("/tmp/forty/go", b"")
+        return grown, [result.stdout for result in await asyncio.gather(*commands)]
+
+    grown, outputs = in_loop(body())
+    assert outputs == [f"{n}\n" for n in range(40)]
+    assert grown < 8, "they share the threads of the engine"
 
 
 def test_OneObjectServesSeveralLoops(twin):
