@@ -180,21 +180,50 @@ def test_front_25_unknown_users_and_folders_are_typed_errors(machine: holt.Machi
     assert machine.exec(["/etc/passwd"]).returncode == 126
 
 
-def test_closed_streams_are_quiet_and_stay_closed(machine: holt.Machine) -> None:
+@pytest.mark.parametrize("close", ["kill", "close", "with"])
+def test_front_25_closed_streams_yield_nothing_and_take_nothing(machine: holt.Machine, close: str) -> None:
     stream = machine.exec_stream(["cat"], stdin="pipe")
-    stream.kill()
-    stream.kill()
-    stream.close()
+    if close == "with":
+        with stream:
+            pass
+    else:
+        getattr(stream, close)()
+        getattr(stream, close)()
     assert next(stream, None) is None
     assert list(stream) == []
-    try:
-        stream.write(b"late")
-        stream.close_stdin()
-        stream.signal(15)
-    except holt.Error as error:
-        assert error.code == "INVALID_STATE"
+    for use in (
+        lambda: stream.write(b"late"),
+        stream.close_stdin,
+        lambda: stream.signal(15),
+        lambda: stream.resize(24, 80),
+    ):
+        refusal = refused(use)
+        assert isinstance(refusal, holt.InvalidStateError) and "closed" in str(refusal)
     with pytest.raises(TypeError):
         stream.write("text")  # type: ignore[arg-type]
+
+
+def test_front_25_closed_streams_of_event_loops_do_so_too(machine: holt.Machine) -> None:
+    async def use() -> None:
+        stream = holt.AsyncMachine(machine).exec_stream(["cat"], stdin="pipe")
+        await stream.aclose()
+        assert await stream.next() is None
+        for late in (stream.write(b"late"), stream.close_stdin(), stream.signal(15), stream.resize(24, 80)):
+            with pytest.raises(holt.InvalidStateError, match="closed"):
+                await late
+
+    asyncio.run(asyncio.wait_for(use(), 60))
+
+
+def test_front_25_streams_of_ended_commands_take_input_quietly(machine: holt.Machine) -> None:
+    """Nobody can know that a command ends before its input comes."""
+    stream = machine.exec_stream(["true"], stdin="pipe")
+    assert [event.kind for event in stream] == ["exit"]
+    stream.write(b"late")
+    stream.close_stdin()
+    stream.signal(15)
+    stream.kill()
+    assert list(stream) == []
 
 
 def test_use_after_delete_is_not_found(nothing_left: None) -> None:

@@ -26,9 +26,12 @@ class AsyncExecStream:
         async with machine.exec_stream(["make"]) as stream:
             async for event in stream:
                 print(event)
+
+    Once killed it yields nothing more, and what would reach the command is `InvalidStateError`.
     """
 
     _stream: _native.Stream
+    _killed: bool
 
     def __init__(self) -> None:
         raise TypeError("use AsyncMachine.exec_stream")
@@ -37,12 +40,17 @@ class AsyncExecStream:
     def _of(cls, stream: _native.Stream) -> AsyncExecStream:
         self = object.__new__(cls)
         self._stream = stream
+        self._killed = False
         return self
 
     @property
     def _native(self) -> _native.Stream:
         _requests.check_process()
         return self._stream
+
+    @property
+    def _open(self) -> _native.Stream:
+        return require(None if self._killed else self._stream, "stream")
 
     def __await__(self) -> Generator[Any, Any, AsyncExecStream]:
         """The stream itself: it may be awaited, and need not be."""
@@ -81,7 +89,7 @@ class AsyncExecStream:
 
     async def write(self, data: BytesLike) -> None:
         """Hands bytes to the standard input; waits while the command does not take them. Quiet when it has ended."""
-        stream, rest, offset = self._native, check.data("data", data), 0
+        rest, stream, offset = check.data("data", data), self._open, 0
         while offset < len(rest):
             taken = stream.try_write(rest, offset)
             offset += taken
@@ -90,19 +98,21 @@ class AsyncExecStream:
 
     async def close_stdin(self) -> None:
         """End of file for the command."""
-        self._native.close_stdin()
+        self._open.close_stdin()
 
     async def signal(self, number: int) -> None:
         """Sends a signal to the command's processes. Quiet when it has ended."""
-        self._native.signal(_requests.signal_number(number))
+        self._open.signal(_requests.signal_number(number))
 
     async def resize(self, rows: int, columns: int) -> None:
         """Gives the command's terminal a new size. Quiet without one."""
-        self._native.resize(*_requests.terminal_size(rows, columns))
+        self._open.resize(*_requests.terminal_size(rows, columns))
 
     def kill(self) -> None:
         """Kills the command with everything it started, and ends a `next` that waits. May be repeated."""
-        self._native.kill()
+        stream = self._native
+        self._killed = True
+        stream.kill()
 
     async def aclose(self) -> None:
         """As `kill`."""

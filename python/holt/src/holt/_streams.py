@@ -27,10 +27,12 @@ class ExecStream:
     """A running command: an iterator of `Event`, the exit event last.
 
     The command ends, with everything it started, when the stream is killed, closed or dropped (a background command
-    goes on). `next` belongs to one thread; the other methods may be called from others meanwhile.
+    goes on). `next` belongs to one thread; the other methods may be called from others meanwhile. Once killed it
+    yields nothing more, and what would reach the command is `InvalidStateError`.
     """
 
     _stream: _native.Stream
+    _killed: bool
 
     def __init__(self) -> None:
         raise TypeError("use Machine.exec_stream")
@@ -39,6 +41,7 @@ class ExecStream:
     def _of(cls, stream: _native.Stream) -> ExecStream:
         self = object.__new__(cls)
         self._stream = stream
+        self._killed = False
         return self
 
     @property
@@ -46,16 +49,20 @@ class ExecStream:
         _requests.check_process()
         return self._stream
 
+    @property
+    def _open(self) -> _native.Stream:
+        return require(None if self._killed else self._stream, "stream")
+
     def __iter__(self) -> ExecStream:
         return self
 
     def __next__(self) -> Event:
-        stream = self._native  # refuses in a forked child, where nothing may be touched
+        _requests.check_process()  # in a forked child nothing may be touched
         try:
             event = self.next()
         except BaseException:
             # An error has ended the command already; KeyboardInterrupt takes it along.
-            stream.kill()
+            self.kill()
             raise
         if event is None:
             raise StopIteration
@@ -77,23 +84,26 @@ class ExecStream:
 
     def write(self, data: BytesLike) -> None:
         """Hands bytes to the standard input; waits while the command does not take them. Quiet when it has ended."""
-        self._native.write(check.data("data", data))
+        whole = check.data("data", data)
+        self._open.write(whole)
 
     def close_stdin(self) -> None:
         """End of file for the command."""
-        self._native.close_stdin()
+        self._open.close_stdin()
 
     def signal(self, number: int) -> None:
         """Sends a signal to the command's processes. Quiet when it has ended."""
-        self._native.signal(_requests.signal_number(number))
+        self._open.signal(_requests.signal_number(number))
 
     def resize(self, rows: int, columns: int) -> None:
         """Gives the command's terminal a new size. Quiet without one."""
-        self._native.resize(*_requests.terminal_size(rows, columns))
+        self._open.resize(*_requests.terminal_size(rows, columns))
 
     def kill(self) -> None:
         """Kills the command with everything it started, and ends a `next` that waits. May be repeated."""
-        self._native.kill()
+        stream = self._native
+        self._killed = True
+        stream.kill()
 
     close = kill
 
