@@ -44,13 +44,13 @@ class AsyncExecStream:
         return self
 
     @property
+    def _open(self) -> _native.Stream:
+        return require(None if self._killed else self._stream, "stream")
+
+    @property
     def _native(self) -> _native.Stream:
         _requests.check_process()
         return self._stream
-
-    @property
-    def _open(self) -> _native.Stream:
-        return require(None if self._killed else self._stream, "stream")
 
     def __await__(self) -> Generator[Any, Any, AsyncExecStream]:
         """The stream itself: it may be awaited, and need not be."""

@@ -45,13 +45,13 @@ class ExecStream:
         return self
 
     @property
+    def _open(self) -> _native.Stream:
+        return require(None if self._killed else self._stream, "stream")
+
+    @property
     def _native(self) -> _native.Stream:
         _requests.check_process()
         return self._stream
-
-    @property
-    def _open(self) -> _native.Stream:
-        return require(None if self._killed else self._stream, "stream")
 
     def __iter__(self) -> ExecStream:
         return self
