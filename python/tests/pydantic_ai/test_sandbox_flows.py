@@ -25,8 +25,8 @@ def reads(path: str, content: str) -> Script:
     return Script([Turn(calls=[("read_file", {"path": path})]), Turn(sees=content, text="Read.")])
 
 
-def coder(provider: Provider, script: Script) -> Agent[None, str]:
-    return Agent(script.model(), capabilities=[provider.sandbox(), Coder()])
+def coder(provider: Provider, script: Script, **options: Any) -> Agent[None, str]:
+    return Agent(script.model(), capabilities=[provider.sandbox(**options), Coder()])
 
 
 async def test_flow_1_history_leads_back_and_no_history_to_a_new_machine(
