@@ -45,7 +45,7 @@ Outcome run(const std::vector<std::string>& argv, const Commands& commands, Outp
   apply(session.globals, output);
   switch (parsed.kind) {
     case Parsed::Kind::help:
-      output.out(parsed.command != nullptr ? help_of(*parsed.command) : overview(commands));
+      output.out(help_of(parsed, commands));
       return ToolExit{};
     case Parsed::Kind::version:
       output.line("holt " + version());

@@ -170,26 +170,44 @@ Found find_command(std::span<const std::string> words, const Commands& commands)
   return {};
 }
 
+struct Member {
+  Command* command = nullptr;
+  std::string verb;  ///< "ls" of "image ls"
+};
+
+/// The verbs of a group such as "image", by whatever name they are in it; none where there is no such group.
+std::vector<Member> members_of(const std::string& group, const Commands& commands) {
+  std::vector<Member> members;
+  for (const auto& command : commands) {
+    for (const auto& name : names_of(command->info())) {
+      if (name.starts_with(group + " ")) members.push_back({command.get(), name.substr(group.size() + 1)});
+    }
+  }
+  return members;
+}
+
+Error not_in_group(std::span<const std::string> words, const std::vector<Member>& members) {
+  std::vector<std::string> verbs;
+  for (const auto& member : members) verbs.push_back(member.verb);
+  bool names_one = words.size() > 1 && !words[1].starts_with('-');
+  auto what = names_one ? fmt::format("has no verb '{}'", printable(words[1], 60)) : "needs one of its verbs";
+  return usage_error(
+      fmt::format("'{}' {}", words[0], what),
+      fmt::format("Usage: holt {} {}. See 'holt {} --help'.", words[0], fmt::join(verbs, "|"), words[0]));
+}
+
 Error unknown_verb(std::span<const std::string> words, const Commands& commands) {
-  std::vector<std::string> members;
+  if (auto members = members_of(words[0], commands); !members.empty()) return not_in_group(words, members);
   std::string nearest;
   std::size_t best = 3;
   for (const auto& command : commands) {
     for (const auto& name : names_of(command->info())) {
-      if (name.starts_with(words[0] + " ")) members.push_back(name.substr(words[0].size() + 1));
       auto distance = edit_distance(words[0].substr(0, 40), name);
       if (distance < best) {
         best = distance;
         nearest = name;
       }
     }
-  }
-  if (!members.empty()) {
-    bool names_one = words.size() > 1 && !words[1].starts_with('-');
-    auto second = names_one ? fmt::format(" '{}'", printable(words[1], 60)) : std::string();
-    auto message = second.empty() ? fmt::format("'{}' needs one of its verbs", words[0])
-                                  : fmt::format("'{}' has no verb{}", words[0], second);
-    return usage_error(message, fmt::format("It has: {}.", fmt::join(members, ", ")));
   }
   return usage_error(fmt::format("unknown verb '{}'", printable(words[0], 60)),
                      nearest.empty() ? help_hint("") : fmt::format("Did you mean '{}'?", nearest));
@@ -223,6 +241,11 @@ void parse_command(CLI::App& app, Command& command, std::span<const std::string>
     command.take_tail(Words(words.begin() + static_cast<long>(end), words.end()));
 }
 
+bool has_help_flag(const CLI::App& app, std::span<const std::string> words) {
+  auto flags = words.subspan(0, end_of_flags(app, words));
+  return std::ranges::any_of(flags, [](const auto& word) { return word == "-h" || word == "--help"; });
+}
+
 void check_globals(const GlobalOptions& globals, const CommandInfo& info) {
   static constexpr std::array<std::string_view, 3> k_colors{"auto", "always", "never"};
   if (globals.color && std::ranges::find(k_colors, *globals.color) == k_colors.end()) {
@@ -242,6 +265,61 @@ constexpr std::array<std::pair<Group, std::string_view>, 4> k_groups{{{Group::ma
                                                                       {Group::agents, "Agents"},
                                                                       {Group::host, "This host"}}};
 
+std::string verb_line(std::string_view name, std::string_view summary) {
+  return fmt::format("  {:<20} {}\n", name, summary);
+}
+
+std::string overview(const Commands& commands) {
+  std::string text =
+      "Example:\n  holt run -- python3 -c 'print(2**10)'\n\n"
+      "holt gives an AI agent a computer of its own: a microVM on this machine.\n\n"
+      "Usage: holt [global flags] VERB [flags] [arguments]\n";
+  for (auto [group, title] : k_groups) {
+    text += fmt::format("\n{}:\n", title);
+    for (const auto& command : commands) {
+      auto info = command->info();
+      if (info.group != group || info.tail == Tail::anything) continue;
+      text += verb_line(info.name, info.summary);
+    }
+  }
+  text +=
+      "\nGlobal flags, before or behind the verb: --json, --format TEMPLATE, -q/--quiet, -v/--verbose, "
+      "--no-input,\n"
+      "--color auto|always|never, --home DIR, -h/--help, --version. Each flag has an environment form "
+      "HOLT_<FLAG>.\n"
+      "\n'holt help VERB' has the rest.\n";
+  return text;
+}
+
+std::string help_of_group(const std::string& group, const Commands& commands) {
+  auto members = members_of(group, commands);
+  std::erase_if(members, [](const Member& member) { return member.command->info().tail == Tail::anything; });
+  std::string text = fmt::format("Example:\n  {}\n\nUsage: holt {} VERB [flags] [arguments]\n\nVerbs:\n",
+                                 members.front().command->info().example, group);
+  for (const auto& member : members) text += verb_line(member.verb, member.command->info().summary);
+  text += fmt::format("\n'holt help {} VERB' has the rest.\n", group);
+  return text;
+}
+
+std::string help_of_verb(Command& command) {
+  GlobalOptions globals;
+  auto info = command.info();
+  auto app = command_app(command, globals);
+  app->formatter(std::make_shared<HelpFormat>());
+  std::string help = app->help();
+  // CLI11 begins with a usage line of its own; ours shows the shape of the guest's part.
+  auto groups = help.find("\nPositionals:");
+  if (groups == std::string::npos) groups = help.find("\nFlags:");
+  if (groups == std::string::npos) groups = help.find("\nGlobal flags:");
+  std::string text = fmt::format("Example:\n  {}\n\n{}.\n\nUsage: holt {} {}\n", info.example, info.summary,
+                                 info.name, info.usage);
+  if (groups != std::string::npos) text += help.substr(groups);
+  while (text.ends_with("\n\n")) text.pop_back();
+  for (auto gap = text.find("\n\n\n"); gap != std::string::npos; gap = text.find("\n\n\n"))
+    text.erase(gap, 1);
+  return text;
+}
+
 }  // namespace
 
 Parsed parse(const Words& argv, const Commands& commands, GlobalOptions& globals) {
@@ -252,7 +330,12 @@ Parsed parse(const Words& argv, const Commands& commands, GlobalOptions& globals
   if (rest.empty()) throw usage_error("no verb", "See 'holt help'; start with 'holt doctor'.");
 
   auto found = find_command(rest, commands);
-  if (found.command == nullptr) throw unknown_verb(rest, commands);
+  if (found.command == nullptr) {
+    bool is_group = !members_of(rest[0], commands).empty();
+    if (is_group && has_help_flag(*globals_app, rest.subspan(1)))
+      return {.kind = Parsed::Kind::help, .group = rest[0]};
+    throw unknown_verb(rest, commands);
+  }
   Parsed parsed{.command = found.command};
   auto app = command_app(*found.command, globals);
   parse_command(*app, *found.command, rest.subspan(found.words), parsed);
@@ -286,45 +369,9 @@ bool asks_for_json(const Words& argv, const Commands& commands) {
   return std::find(words.begin(), stop, "--json") != stop;
 }
 
-std::string overview(const Commands& commands) {
-  std::string text =
-      "Example:\n  holt run -- python3 -c 'print(2**10)'\n\n"
-      "holt gives an AI agent a computer of its own: a microVM on this machine.\n\n"
-      "Usage: holt [global flags] VERB [flags] [arguments]\n";
-  for (auto [group, title] : k_groups) {
-    text += fmt::format("\n{}:\n", title);
-    for (const auto& command : commands) {
-      auto info = command->info();
-      if (info.group != group || info.tail == Tail::anything) continue;
-      text += fmt::format("  {:<18} {}\n", info.name, info.summary);
-    }
-  }
-  text +=
-      "\nGlobal flags, before or behind the verb: --json, --format TEMPLATE, -q/--quiet, -v/--verbose, "
-      "--no-input,\n"
-      "--color auto|always|never, --home DIR, -h/--help, --version. Each flag has an environment form "
-      "HOLT_<FLAG>.\n"
-      "\n'holt help VERB' has the rest.\n";
-  return text;
-}
-
-std::string help_of(Command& command) {
-  GlobalOptions globals;
-  auto info = command.info();
-  auto app = command_app(command, globals);
-  app->formatter(std::make_shared<HelpFormat>());
-  std::string help = app->help();
-  // CLI11 begins with a usage line of its own; ours shows the shape of the guest's part.
-  auto groups = help.find("\nPositionals:");
-  if (groups == std::string::npos) groups = help.find("\nFlags:");
-  if (groups == std::string::npos) groups = help.find("\nGlobal flags:");
-  std::string text = fmt::format("Example:\n  {}\n\n{}.\n\nUsage: holt {} {}\n", info.example, info.summary,
-                                 info.name, info.usage);
-  if (groups != std::string::npos) text += help.substr(groups);
-  while (text.ends_with("\n\n")) text.pop_back();
-  for (auto gap = text.find("\n\n\n"); gap != std::string::npos; gap = text.find("\n\n\n"))
-    text.erase(gap, 1);
-  return text;
+std::string help_of(const Parsed& parsed, const Commands& commands) {
+  if (parsed.command != nullptr) return help_of_verb(*parsed.command);
+  return parsed.group.empty() ? overview(commands) : help_of_group(parsed.group, commands);
 }
 
 }  // namespace holt::cli

@@ -13,6 +13,7 @@ struct Parsed {
   enum class Kind { run, help, version };
   Kind kind = Kind::run;
   Command* command = nullptr;  ///< of run, and of help about one verb
+  std::string group = {};      ///< of help about a group of verbs: "image"
 };
 
 /// Parses argv (without the program's name) into `globals` and the verb's own members.
@@ -25,8 +26,7 @@ bool asks_for_json(const std::vector<std::string>& argv, const Commands& command
 /// The verb that argv names; null when there is none.
 const Command* named_command(const std::vector<std::string>& argv, const Commands& commands);
 
-/// The help text of all verbs, or of one: an example first.
-std::string overview(const Commands& commands);
-std::string help_of(Command& command);
+/// The help text of all verbs, of a group of them, or of one: an example first.
+std::string help_of(const Parsed& parsed, const Commands& commands);
 
 }  // namespace holt::cli

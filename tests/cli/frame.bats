@@ -20,6 +20,31 @@ teardown() { [ ! -e "$BATS_TEST_TMPDIR/home" ] || { find "$BATS_TEST_TMPDIR/home
   done
 }
 
+@test "FRONT-08 AGroupOfVerbsHasHelpAndIsNoVerbItself" {
+  for group in image agent dev; do
+    holt_ help $group
+    expect_code 0
+    [[ $out == Example:*holt*Verbs:* ]] || { echo "$group: $out"; return 1; }
+    help=$out
+    for flag in -h --help "--json --help" "-q -h"; do
+      holt_ $group $flag
+      expect_code 0
+      expect_out "$help"
+      [ -z "$err" ]
+    done
+    holt_ $group
+    expect_code 2
+    expect_out ""
+    expect_err_has "Usage: holt $group "
+    holt_ $group nope --help
+    expect_code 2
+    expect_err_has nope
+  done
+  holt_ --json image
+  expect_code 2
+  expect_json_error USAGE
+}
+
 @test "HelpAndVersionNeedNoHome" {
   run env -i "$HOLT" --help
   [ "$status" = 0 ]

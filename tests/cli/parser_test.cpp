@@ -114,7 +114,8 @@ TEST_F(Parser, MisuseIsUsageAndNamesTheWord) {
   expect_usage({"list", "-m", "1K"}, "--memory");
   expect_usage({"image"}, "image");
   expect_usage({"image", "nope"}, "nope");
-  expect_usage({"image", "--help"}, "needs one of its verbs");
+  expect_usage({"image", "--force"}, "needs one of its verbs");
+  expect_usage({"image", "nope", "--help"}, "nope");
   expect_usage({"--", "list"}, "--");
   expect_usage({"--color", "pink", "list"}, "pink");
   expect_usage({"list", "--format", "x"}, "--format");
@@ -162,8 +163,20 @@ TEST_F(Parser, JsonIsNoticedAlsoInAWrongCommandLine) {
 TEST_F(Parser, HelpBeginsWithAnExampleAndNeedsNoArguments) {
   auto parsed = parse({"run", "--help"}, commands_, globals_);
   EXPECT_EQ(parsed.kind, Parsed::Kind::help);
-  EXPECT_TRUE(help_of(*parsed.command).starts_with("Example:\n  holt probe\n"));
-  EXPECT_TRUE(overview(commands_).starts_with("Example:\n"));
+  EXPECT_TRUE(help_of(parsed, commands_).starts_with("Example:\n  holt probe\n"));
+  auto all = parse({"--help"}, commands_, globals_);
+  EXPECT_TRUE(help_of(all, commands_).starts_with("Example:\n"));
+}
+
+TEST_F(Parser, AGroupOfVerbsHasHelpOfItsOwn) {
+  for (const Words& argv :
+       {Words{"image", "--help"}, Words{"--json", "image", "-h"}, Words{"image", "-q", "--help", "x"}}) {
+    auto parsed = parse(argv, commands_, globals_);
+    EXPECT_EQ(parsed.kind, Parsed::Kind::help);
+    auto help = help_of(parsed, commands_);
+    EXPECT_TRUE(help.starts_with("Example:\n  holt probe\n")) << help;
+    EXPECT_NE(help.find("\n  ls "), std::string::npos) << help;
+  }
 }
 
 }  // namespace

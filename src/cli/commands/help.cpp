@@ -24,16 +24,12 @@ class HelpCommand : public Command {
 
   Outcome run(Session& session) override {
     auto commands = make_commands();
-    if (words_.empty()) {
-      session.output.out(overview(commands));
-      return ToolExit{};
-    }
     auto words = words_;
     words.emplace_back("--help");
     auto parsed = parse(words, commands, session.globals);
     if (parsed.kind != Parsed::Kind::help)
       return parsed.command->run(session);  // a later verb says that it is one
-    session.output.out(help_of(*parsed.command));
+    session.output.out(help_of(parsed, commands));
     return ToolExit{};
   }
 
