@@ -26,6 +26,12 @@ std::vector<std::string> names_beginning_with(Session& session, const std::strin
   return names;
 }
 
+/// The only one on standard output is the one that the program ends with.
+void show_on_standard_error(Session& session, const Error& error) {
+  if (!session.globals.json) return show_error(session.output, error, ErrorStyle::text);
+  session.output.err(dump_json(error_json(error)) + "\n");
+}
+
 }  // namespace
 
 Machine find_machine(Session& session, const std::string& name_or_prefix) {
@@ -55,18 +61,21 @@ Json machine_json(const Machine& machine) {
 }
 
 void for_each_name(Session& session, const std::vector<std::string>& names,
-                   const std::function<void(const std::string&)>& action) {
+                   const std::function<void(const std::string&)>& action,
+                   const std::function<void()>& print) {
   std::optional<Error> failure;
+  std::size_t succeeded = 0;
   for (const auto& name : names) {
     try {
       action(name);
+      succeeded++;
     } catch (const Error& error) {
-      if (error.code() == ErrorCode::cancelled) throw;
-      if (failure)
-        show_error(session.output, *failure, session.globals.json ? ErrorStyle::json : ErrorStyle::text);
+      if (failure) show_on_standard_error(session, *failure);
       failure = error;
+      if (error.code() == ErrorCode::cancelled) break;
     }
   }
+  if (succeeded > 0 || !failure) print();
   if (failure) throw *failure;
 }
 
@@ -75,7 +84,7 @@ void Successes::add(const std::string& name) {
   if (!session_->globals.json) session_->output.line(name);
 }
 
-void Successes::finish() {
+void Successes::print() {
   if (session_->globals.json) session_->output.json(Json(names_));
 }
 

@@ -18,10 +18,12 @@ Machine find_machine(Session& session, const std::string& name_or_prefix);
 /// The machine object (docs/reference.md).
 Json machine_json(const Machine& machine);
 
-/// Does something with each name, in order. A failure does not keep the others from their turn; each
-/// is shown, and the last one is thrown at the end where there was one.
+/// Does something with each name, in order, then prints the results. A failure does not keep the others from
+/// their turn: each is shown on standard error, and the last one is thrown at the end. `print` is left out
+/// when all failed, so that with --json standard output has one document, the results or the error. An
+/// interrupt ends the series.
 void for_each_name(Session& session, const std::vector<std::string>& names,
-                   const std::function<void(const std::string&)>& action);
+                   const std::function<void(const std::string&)>& action, const std::function<void()>& print);
 
 /// Prints the name of a machine that a verb has succeeded on: bare, or as JSON at the end.
 class Successes {
@@ -29,7 +31,7 @@ class Successes {
   explicit Successes(Session& session) : session_(&session) {}
   void add(const std::string& name);
   /// With --json: the array of names.
-  void finish();
+  void print();
 
  private:
   Session* session_;

@@ -69,6 +69,47 @@ setup() { export HOLT_HOME=$BATS_TEST_TMPDIR/home; }
   "$HOLT" image import - test/piped < "$BATS_TEST_TMPDIR/small.tar"
 }
 
+# A root file system of one file in small.tar, in the folder that is the current one then.
+small_tar() {
+  cd "$BATS_TEST_TMPDIR"
+  mkdir root
+  echo hello > root/hello
+  tar -C root -cf small.tar .
+}
+
+# Of several names: the array of what succeeded on standard output, the errors on standard error, in this order.
+expect_partly() {
+  expect_code 1
+  expect_json "$1"
+  local codes
+  codes=$(grep '^{"error"' "$BATS_TEST_TMPDIR/err" | jq -r .error.code | tr '\n' ' ')
+  [ "$codes" = "$2 " ] || { echo "errors were: $codes; stderr: $err"; return 1; }
+  tail -1 "$BATS_TEST_TMPDIR/err" | jq -e .error > /dev/null
+}
+
+@test "FRONT-02 WhatSucceededOfSeveralIsPrintedAndWhatFailedIsNamed" {
+  small_tar
+  holt_ --json pull ./small.tar ./nope.tar
+  expect_partly 'length == 1 and (.[0].digest | startswith("sha256:"))' NOT_FOUND
+  holt_ --json pull ./nope.tar ./small.tar /dev/null
+  expect_partly 'length == 1 and .[0].cached' "NOT_FOUND USAGE" || expect_partly 'length == 1' "NOT_FOUND IMAGE_INVALID"
+  holt_ --json pull ./nope.tar ./gone.tar
+  expect_code 1
+  expect_json_error NOT_FOUND
+  expect_json '.error.message | contains("gone.tar")'
+  holt_ pull ./nope.tar ./small.tar
+  expect_code 1
+  [[ $out == sha256:* ]]
+  expect_err_has nope.tar
+
+  "$HOLT" image import small.tar test/a:1
+  "$HOLT" image import small.tar test/b:1
+  holt_ --json image inspect test/a:1 nope:1 test/b:1
+  expect_partly 'map(.reference) == ["test/a:1", "test/b:1"]' NOT_FOUND
+  holt_ --json image rm nope:1 test/a:1 gone:1 test/b:1
+  expect_partly '. == ["test/a:1", "test/b:1"]' "NOT_FOUND NOT_FOUND"
+}
+
 @test "WhatIsNoTarLeavesNoImage" {
   head -c 100000 /dev/urandom > "$BATS_TEST_TMPDIR/noise"
   holt_ --json image import "$BATS_TEST_TMPDIR/noise" test/noise

@@ -1,5 +1,6 @@
 #include "cli/commands/commands.hpp"
 #include "cli/images.hpp"
+#include "cli/machines.hpp"
 
 #include <string>
 #include <vector>
@@ -26,8 +27,10 @@ class ImageInspectCommand : public Command {
     image::Store store(session.host().directories);
     auto users = image_users(session);
     Json list = Json::array();
-    for (const auto& name : names_) list.push_back(whole_image_json(store.resolve(name), users));
-    session.print_objects(list);
+    for_each_name(
+        session, names_,
+        [&](const std::string& name) { list.push_back(whole_image_json(store.resolve(name), users)); },
+        [&] { session.print_objects(list); });
     return ToolExit{};
   }
 

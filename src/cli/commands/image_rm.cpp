@@ -26,11 +26,11 @@ class ImageRmCommand : public Command {
   Outcome run(Session& session) override {
     image::Store store(session.host().directories);
     Successes removed(session);
-    for_each_name(session, names_, [&](const std::string& name) {
+    auto remove = [&](const std::string& name) {
       store.remove(name, {.in_use = force_ ? nullptr : used_by_machines(session)});
       removed.add(name);
-    });
-    removed.finish();
+    };
+    for_each_name(session, names_, remove, [&] { removed.print(); });
     return ToolExit{};
   }
 

@@ -22,8 +22,10 @@ class InspectCommand : public Command {
 
   Outcome run(Session& session) override {
     Json list = Json::array();
-    for (const auto& name : names_) list.push_back(machine_json(find_machine(session, name)));
-    session.print_objects(list);
+    for_each_name(
+        session, names_,
+        [&](const std::string& name) { list.push_back(machine_json(find_machine(session, name))); },
+        [&] { session.print_objects(list); });
     return ToolExit{};
   }
 

@@ -17,13 +17,13 @@ class LifeCommand : public Command {
   void declare(Options& options) override { options.arguments("NAME", names_, Need::required, "Machines"); }
   Outcome run(Session& session) override {
     Successes changed(session);
-    for_each_name(session, names_, [&](const std::string& name) {
+    auto change = [&](const std::string& name) {
       auto machine = find_machine(session, name);
       action_(session, machine);
       session.output.clear_progress();
       changed.add(machine.name());
-    });
-    changed.finish();
+    };
+    for_each_name(session, names_, change, [&] { changed.print(); });
     return ToolExit{};
   }
 

@@ -49,8 +49,9 @@ class PullCommand : public Command {
            {"fetchedBytes", progress.fetched_bytes()},
            {"cached", !progress.did_work()}});
     };
-    for_each_name(session, names_, pull_one);
-    if (session.globals.json) session.output.json(names_.size() == 1 ? pulled.front() : Json(pulled));
+    for_each_name(session, names_, pull_one, [&] {
+      if (session.globals.json) session.output.json(names_.size() == 1 ? pulled.front() : Json(pulled));
+    });
     return ToolExit{};
   }
 

@@ -43,8 +43,9 @@ class RmCommand : public Command {
       if (!names_.empty()) confirm(session);
     }
     Successes removed(session);
-    for_each_name(session, names_, [&](const std::string& name) { remove(session, name, removed); });
-    removed.finish();
+    for_each_name(
+        session, names_, [&](const std::string& name) { remove(session, name, removed); },
+        [&] { removed.print(); });
     return ToolExit{};
   }
 

@@ -32,7 +32,7 @@ class StartCommand : public Command {
     if (wait_ && wait_ != "ready" && wait_ != "none") throw usage_error("--wait: give ready or none");
     if (attach_ && names_.size() != 1) throw usage_error("--attach needs exactly one machine");
     Successes started(session);
-    for_each_name(session, names_, [&](const std::string& name) {
+    auto start = [&](const std::string& name) {
       auto machine = find_machine(session, name);
       auto options = session.start_options();
       if (timeout_) options.call.deadline = Deadline::after(*timeout_);
@@ -41,8 +41,8 @@ class StartCommand : public Command {
       auto info = machine.info();
       if (info.accelerator) session.warn_of(*info.accelerator);
       started.add(machine.name());
-    });
-    started.finish();
+    };
+    for_each_name(session, names_, start, [&] { started.print(); });
     if (attach_) return follow_console(session, names_.front());
     return ToolExit{};
   }

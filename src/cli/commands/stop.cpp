@@ -35,12 +35,12 @@ class StopCommand : public Command {
     if (grace_) options.grace = *grace_;
     if (kill_) options.grace = Duration::zero();
     Successes stopped(session);
-    for_each_name(session, names_, [&](const std::string& name) {
+    auto stop = [&](const std::string& name) {
       auto machine = find_machine(session, name);
       machine.stop(options);
       stopped.add(machine.name());
-    });
-    stopped.finish();
+    };
+    for_each_name(session, names_, stop, [&] { stopped.print(); });
     return ToolExit{};
   }
 
