@@ -1,11 +1,17 @@
 #include "cli/errors.hpp"
 
-#include "cli/outcome.hpp"
+#include <fmt/format.h>
 
 namespace holt::cli {
 
 Error usage_error(const std::string& message, const std::string& hint) {
   return Error(ErrorCode::usage, message, {.hint = hint});
+}
+
+CodedError file_error(std::string_view flag, const Error& cause, const std::string& hint) {
+  return CodedError(Error(cause.code(), fmt::format("{}: {}", flag, cause.what()),
+                          {.subject = cause.subject(), .hint = cause.hint().empty() ? hint : cause.hint()}),
+                    k_exit_usage);
 }
 
 Error later_error(const std::string& what) {

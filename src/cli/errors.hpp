@@ -1,10 +1,12 @@
 // How an error is shown: a sentence and a hint for people, one JSON object for programs.
 #pragma once
 
+#include "cli/outcome.hpp"
 #include "cli/output.hpp"
 #include "holt/base/error.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace holt::cli {
 
@@ -12,6 +14,9 @@ enum class ErrorStyle { text, json };
 
 /// A mistake in the command line or in a file that it names (exit code 2).
 Error usage_error(const std::string& message, const std::string& hint = {});
+/// The same for a file that a flag names and that cannot be used: the kind of `cause`, in front of its
+/// sentence the flag, and `hint` where the cause has none.
+CodedError file_error(std::string_view flag, const Error& cause, const std::string& hint = {});
 /// Something that this version refuses and a later one has.
 Error later_error(const std::string& what);
 

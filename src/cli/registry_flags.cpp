@@ -1,6 +1,7 @@
 #include "cli/registry_flags.hpp"
 
 #include "cli/errors.hpp"
+#include "holt/image/auth_file.hpp"
 
 #include <fmt/format.h>
 
@@ -16,7 +17,14 @@ void RegistryFlags::declare(Options& options) {
 void RegistryFlags::apply(image::RegistryOptions& registry) const {
   if (insecure_) registry.insecure = true;
   if (ca_file_) registry.ca_file = *ca_file_;
-  if (auth_file_) registry.auth_file = *auth_file_;
+  if (auth_file_) {
+    try {
+      image::check_auth_file(*auth_file_);
+    } catch (const Error& error) {
+      throw file_error("--auth-file", error, "'docker login' and 'podman login' write such files.");
+    }
+    registry.auth_file = *auth_file_;
+  }
 }
 
 image::PullPolicy parse_pull_policy(const std::string& flag, const std::string& word) {

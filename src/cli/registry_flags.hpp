@@ -13,6 +13,7 @@ namespace holt::cli {
 class RegistryFlags {
  public:
   void declare(Options& options);
+  /// Throws Error for a file of credentials that cannot be used.
   void apply(image::RegistryOptions& registry) const;
 
  private:

@@ -110,6 +110,39 @@ expect_partly() {
   expect_partly '. == ["test/a:1", "test/b:1"]' "NOT_FOUND NOT_FOUND"
 }
 
+@test "IMG-10 AFileOfCredentialsThatCannotBeUsedIsRefusedAtOnce" {
+  small_tar
+  echo 'no json' > bad.json
+  echo '[]' > list.json
+  mkdir folder.json
+  head -c 1100000 /dev/zero > large.json
+  for arguments in "pull %s ./small.tar" "create %s box ./small.tar" "run %s ./small.tar -- true"; do
+    for wrong in none.json:NOT_FOUND bad.json:INVALID_CONFIG list.json:INVALID_CONFIG folder.json:NOT_REGULAR large.json:TOO_LARGE; do
+      # shellcheck disable=SC2059
+      holt_ --json $(printf "$arguments" "--auth-file ${wrong%:*}")
+      expect_code 2
+      expect_json_error "${wrong#*:}"
+      expect_json "(.error.message | startswith(\"--auth-file: \") and contains(\"${wrong%:*}\")) and (.error.hint | length > 0)"
+    done
+    # shellcheck disable=SC2059
+    HOLT_AUTH_FILE=none.json holt_ $(printf "$arguments" "-q")
+    expect_code 2
+    expect_err_has none.json
+  done
+  if [ "$(id -u)" != 0 ]; then
+    echo '{}' > secret.json
+    chmod 000 secret.json
+    holt_ --json pull --auth-file secret.json ./small.tar
+    expect_code 2
+    expect_json_error PERMISSION_DENIED
+  fi
+  holt_ --json images
+  expect_json '. == []'
+  echo '{}' > good.json
+  holt_ pull --auth-file good.json ./small.tar
+  expect_code 0
+}
+
 @test "WhatIsNoTarLeavesNoImage" {
   head -c 100000 /dev/urandom > "$BATS_TEST_TMPDIR/noise"
   holt_ --json image import "$BATS_TEST_TMPDIR/noise" test/noise

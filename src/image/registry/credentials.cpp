@@ -4,6 +4,7 @@
 #include "holt/base/error.hpp"
 #include "holt/base/files.hpp"
 #include "holt/base/json.hpp"
+#include "holt/image/auth_file.hpp"
 #include "image/registry/credential_helper.hpp"
 
 #include <fmt/format.h>
@@ -112,15 +113,21 @@ std::vector<std::filesystem::path> usual_places(const Directories::Lookup& envir
   return out;
 }
 
+AuthFile load_auth_file(const std::filesystem::path& path) {
+  return AuthFile(path, read_file(path, k_file_bytes));
+}
+
 }  // namespace
+
+void check_auth_file(const std::filesystem::path& file) {
+  load_auth_file(file);
+}
 
 std::optional<Credentials> find_credentials(const std::string& registry, const std::string& repository,
                                             const RegistryOptions& options, const Surroundings& surroundings,
                                             const std::optional<CancellationToken>& cancel) {
   if (options.credentials) return options.credentials;
-  auto look_into = [&](const std::filesystem::path& path,
-                       std::string_view text) -> std::optional<Credentials> {
-    AuthFile file(path, text);
+  auto look_into = [&](const AuthFile& file) -> std::optional<Credentials> {
     auto ask = [&](const std::string& helper) -> std::optional<Credentials> {
       if (helper.empty()) return std::nullopt;
       return ask_credential_helper(helper, registry == k_docker_hub ? k_docker_hub_key : registry,
@@ -130,11 +137,11 @@ std::optional<Credentials> find_credentials(const std::string& registry, const s
     if (auto found = file.find(registry, repository)) return found;
     return ask(file.store());
   };
-  if (options.auth_file) return look_into(*options.auth_file, read_file(*options.auth_file, k_file_bytes));
+  if (options.auth_file) return look_into(load_auth_file(*options.auth_file));
   for (const auto& path : usual_places(surroundings.environment)) {
     auto text = read_file_if_exists(path, k_file_bytes);
     if (!text) continue;
-    if (auto found = look_into(path, *text)) return found;
+    if (auto found = look_into(AuthFile(path, *text))) return found;
   }
   return std::nullopt;
 }
