@@ -7,12 +7,29 @@
 #include <fmt/format.h>
 
 namespace holt::machine {
+namespace {
+
+/// Of the launch as a text. Counts up when an older monitor must not start what a newer holt describes.
+constexpr int k_version = 1;
+
+void check_version(const Json& json) {
+  int version = integer_member<int>(json, "version");
+  if (version == k_version) return;
+  throw Error(
+      ErrorCode::not_supported,
+      fmt::format("This holt describes machines in version {}, the holt-monitor here reads version {}",
+                  version, k_version),
+      {.hint = "Install holt and holt-monitor of one release; HOLT_MONITOR names another holt-monitor."});
+}
+
+}  // namespace
 
 std::string encode_launch(const Launch& launch) {
   const auto& shape = launch.shape;
   Json env = Json::object();
   for (const auto& [name, value] : launch.env) env[name] = value;
-  Json json{{"resume", launch.kind == LaunchKind::resume},
+  Json json{{"version", k_version},
+            {"resume", launch.kind == LaunchKind::resume},
             {"qemu", shape.vmm.path.string()},
             {"qemuVersion", shape.vmm.version},
             {"romOff", shape.vmm.guard == TemplateGuard::rom_off},
@@ -38,6 +55,7 @@ Launch decode_launch(std::string_view text) {
   auto parsed = parse_json(text);
   try {
     const Json& json = parsed.value();
+    check_version(json);
     Launch launch{
         .kind = json.at("resume").get<bool>() ? LaunchKind::resume : LaunchKind::start,
         .shape = {.vmm = {.path = json.at("qemu").get<std::string>(),
@@ -64,6 +82,8 @@ Launch decode_launch(std::string_view text) {
     }
     if (!json.at("template").is_null()) launch.start_from = Template{json.at("template").get<std::string>()};
     return launch;
+  } catch (const Error&) {
+    throw;
   } catch (const std::exception& e) {
     throw Error(ErrorCode::internal, fmt::format("The monitor was started with a bad launch: {}", e.what()));
   }

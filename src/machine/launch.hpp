@@ -40,7 +40,8 @@ struct Launch {
   std::optional<ProcessIdentity> owner = std::nullopt;  ///< the client's process
 };
 std::string encode_launch(const Launch& launch);
-/// Throws Error INTERNAL: it comes from our own client.
+/// Throws Error NOT_SUPPORTED for one of another version, INTERNAL for a damaged one: it comes from our own
+/// client.
 Launch decode_launch(std::string_view text);
 
 /// The one report of a monitor about a start.

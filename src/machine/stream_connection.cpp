@@ -411,7 +411,8 @@ void StreamConnection::take_frame(Frame frame) {
     if (type != FrameType::hello) return;
     auto hello = decode<Hello>(frame.payload);
     greeted_ = hello.has_value();
-    if (!hello || hello->version != k_version) broken("another version");
+    if (!hello) return broken("a greeting that cannot be read");
+    if (hello->version != k_version) fail(other_version(hello->version));
     return;
   }
   if (!greeted_ || frame.header.stream != k_stream || final_seen_) return broken("a frame out of turn");
@@ -423,6 +424,17 @@ void StreamConnection::take_frame(Frame frame) {
   if (costs_credit(type) && !window_.receive(frame.payload.size())) return broken("more than was granted");
   if (is_final(type)) final_seen_ = true;
   frames_.push_back(std::move(frame));
+}
+
+Error StreamConnection::other_version(std::uint32_t version) const {
+  return {
+      ErrorCode::not_supported,
+      fmt::format("The monitor of {} speaks version {} of the protocol, this holt version {}", subject_,
+                  version, k_version),
+      {.subject = subject_,
+       .hint = fmt::format("Another holt started the machine: use that one, or end it with 'holt stop --kill "
+                           "{}' and start it again; what it has not written to its disk is lost then.",
+                           subject_)}};
 }
 
 void StreamConnection::fail(Error error) {

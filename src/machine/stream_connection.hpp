@@ -107,6 +107,7 @@ class StreamConnection {
   void say_cancel();
   void fail(Error error);
   Error lost() const;
+  Error other_version(std::uint32_t version) const;
   bool over() const { return killed_ || final_seen_ || broken_.has_value(); }
   void pump_input(std::unique_lock<std::mutex>& lock, const Wait& wait);
   bool send_costing(std::unique_lock<std::mutex>& lock, protocol::FrameType type, std::string_view payload,

@@ -86,8 +86,10 @@ Suspension read_suspension(const MachineFolder& folder) {
   auto json = parse_json(read_file(folder.suspended() / k_suspension_name, k_limit));
   try {
     const Json& object = json.value();
-    if (integer_member<int>(object, "version") != k_version)
-      throw std::runtime_error("it is of another version");
+    if (auto version = integer_member<int>(object, "version"); version != k_version) {
+      throw std::runtime_error(
+          fmt::format("it is of version {}, this holt knows version {}", version, k_version));
+    }
     return {.vmm_version = object.at("vmmVersion").get<std::string>(),
             .accelerator = object.at("accelerator") == "kvm" ? Accelerator::kvm : Accelerator::tcg,
             .cpus = integer_member<unsigned>(object, "cpus"),

@@ -146,13 +146,15 @@ int run(const std::filesystem::path& path) {
   Fd control(k_control_fd);
   Fd launch_source(k_launch_fd);
   for (int fd : {k_lock_fd, k_control_fd, k_launch_fd}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-  auto launch = decode_launch(read_to_end(launch_source.get(), std::size_t{16} << 20));
-  launch_source.reset();
 
   MachineFolder folder(path);
+  Launch launch;
   MachineRecord record;
-  auto status = starting_status(launch);
+  MachineStatus status;
   try {
+    launch = decode_launch(read_to_end(launch_source.get(), std::size_t{16} << 20));
+    launch_source.reset();
+    status = starting_status(launch);
     record = folder.read_record();
     // Of a suspension that was not finished, or of a resume that failed.
     if (launch.kind == LaunchKind::start) delete_suspended_files(folder);

@@ -194,10 +194,12 @@ void Relay::on_connection_frame(std::uint64_t id, Client& client, const Frame& f
   switch (frame.header.type) {
     case FrameType::hello: {
       auto hello = decode<Hello>(frame.payload);
-      if (client.greeted || !hello || hello->version != k_version) return drop_client(id);
+      if (client.greeted || !hello) return drop_client(id);
       client.greeted = true;
       client.socket->send({.type = FrameType::hello},
                           encode(Hello{.program = "holt-monitor", .generation = generation_}));
+      // A client of another version learns by it which one is spoken here.
+      if (hello->version != k_version) drop_client(id);
       return;
     }
     case FrameType::ping:

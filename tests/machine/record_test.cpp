@@ -4,6 +4,7 @@
 #include "holt/base/json.hpp"
 #include "machine/host_facts.hpp"
 #include "machine/launch.hpp"
+#include "support/asking.hpp"
 
 #include <sys/stat.h>
 #include <thread>
@@ -263,6 +264,9 @@ TEST(Launch, IsReadAsItWasWritten) {
   EXPECT_EQ(again.kind, LaunchKind::resume);
   EXPECT_EQ(again.owner->start_ticks, 34u);
   EXPECT_THROW(decode_launch("{}"), Error);
+  auto newer = *parse_json(encode_launch(launch));
+  newer["version"] = 2;
+  EXPECT_EQ(test::code_of([&] { decode_launch(dump_json(newer)); }), ErrorCode::not_supported);
   for (const char* value : {"1e400", "-1", "1.5", "4294967296"}) {
     auto json = *parse_json(encode_launch(launch));
     json["cpus"] = *parse_json(value);
