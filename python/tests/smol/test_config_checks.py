@@ -82,6 +82,34 @@ def test_BadResourcesAreRefusedByFieldName(field, value):
 
 
 @pytest.mark.parametrize(
+    "host",
+    ["http://x.com", "a:80", "x.com/path", "", ".", "a..b", "-a.com", "a-.com", "a b", "*", "a.*", "ü.com"],
+)
+@pytest.mark.parametrize("network", [None, True, False])
+def test_WhatIsNoHostNameIsRefusedWhetherOrNotThereIsANetwork(host, network):
+    with pytest.raises(smol.InvalidConfigError) as caught:
+        sized(network=network, allow_hosts=["good.example", host])
+    assert "allow_hosts" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "cidr", ["nonsense", "", "10.0.0.0/33", "10.0.0/8", "::/129", "10.0.0.0/255.0.0.0", "10.0.0.0/8 ", "x.com"]
+)
+@pytest.mark.parametrize("network", [None, True, False])
+def test_WhatIsNoNetworkIsAConfigError(cidr, network):
+    with pytest.raises(smol.SmolError) as caught:
+        sized(network=network, allow_cidrs=["10.0.0.0/8", cidr])
+    assert caught.value.code == "CONFIG_ERROR" and "allow_cidrs" in str(caught.value)
+
+
+def test_HostsAndNetworksGoToTheEngineAsTheyAre():
+    hosts = ["x.com", "*.x.com", "A-b.example.", "localhost", "_sip._tcp.x.com", "xn--mnchen-3ya.de", "10.1.2.3"]
+    cidrs = ["10.0.0.0/8", "10.1.2.3/8", "192.168.1.1", "::1", "2001:db8::/32"]
+    arguments = sized(allow_hosts=hosts, allow_cidrs=cidrs).arguments
+    assert (arguments["allow_hosts"], arguments["allow_cidrs"]) == (hosts, cidrs)
+
+
+@pytest.mark.parametrize(
     ("field", "value"),
     [
         ("workdir", "relative"),

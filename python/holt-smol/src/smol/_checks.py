@@ -5,17 +5,25 @@ Numbers may be of any integer type (``operator.index``), but never truth values:
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import operator
 import os
+import re
 from collections.abc import Iterable, Mapping
 from numbers import Real
 from typing import Any
 
-from .errors import InvalidTypeError, InvalidValueError, OutOfRangeError
+from .errors import InvalidTypeError, InvalidValueError, OutOfRangeError, SmolError
 
 #: Longer times are taken for a mistake; 31 years.
 LONGEST_SECONDS = 1e9
+
+# RFC 1123, section 2.1, with the underscore that names of services have. "*." stands for what holds anyway:
+# the names below a host are meant too.
+_LABEL = r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)"
+_HOST = re.compile(rf"(?=.{{1,253}}\Z)(?:\*\.)?{_LABEL}(?:\.{_LABEL})*\.?\Z")
+_PREFIX = re.compile(r"[^/]+(?:/[0-9]{1,3})?\Z")
 
 
 def whole_number(field: str, value: Any, low: int, high: int, unit: str = "") -> int:
@@ -71,6 +79,32 @@ def texts(field: str, value: Any) -> list[str]:
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise InvalidTypeError(f"{field} must be a list of texts, not {value!r}")
     return [text(f"{field}[{index}]", item) for index, item in enumerate(value)]
+
+
+def hosts(field: str, value: Any) -> list[str]:
+    names = texts(field, value)
+    for name in names:
+        if not _HOST.match(name):
+            raise InvalidValueError(
+                f"{field}: {name!r} is no host name such as 'example.com', without scheme, port and path, "
+                "and in its xn-- form where it is not ASCII"
+            )
+    return names
+
+
+def networks(field: str, value: Any) -> list[str]:
+    """Networks by prefix, and single addresses. Raises SmolError CONFIG_ERROR for other texts."""
+    networks = texts(field, value)
+    for network in networks:
+        try:
+            if not _PREFIX.match(network):
+                raise ValueError(network)
+            ipaddress.ip_network(network, strict=False)
+        except ValueError as error:
+            raise SmolError(
+                "CONFIG_ERROR", f"{field}: {network!r} is no network such as '10.0.0.0/8'"
+            ) from error
+    return networks
 
 
 def command(value: Any) -> list[str]:

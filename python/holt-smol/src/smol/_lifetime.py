@@ -76,8 +76,8 @@ def _in_forked_child() -> None:
 
 
 class Origin:
-    """The process that an object belongs to. In a child forked off from it, locks may be held for ever by threads
-    that are not there: ask this before taking any."""
+    """The process that an object belongs to. In a child forked off from it, locks may be held for ever by
+    threads that are not there: ask this before taking any."""
 
     def __init__(self) -> None:
         self._process = os.getpid()
@@ -88,8 +88,8 @@ class Origin:
     def refusal(self, what: str) -> SmolError:
         return SmolError(
             "INVALID_STATE",
-            f"{what} belongs to the process that this one was forked from. Start processes with multiprocessing's "
-            "'spawn' method, and open machines there by name.",
+            f"{what} belongs to the process that this one was forked from. Start processes with "
+            "multiprocessing's 'spawn' method, and open machines there by name.",
         )
 
 

@@ -164,16 +164,14 @@ def _network(config: MachineConfig, resources: ResourceSpec) -> dict[str, Any]:
     wanted = check.flag("resources.network", resources.network)
     if wanted is None:
         wanted = check.flag("network", config.network)
-    hosts, cidrs = resources.allow_hosts, resources.allow_cidrs
-    if wanted is False or (not wanted and hosts is None and cidrs is None):
+    limited = resources.allow_hosts is not None or resources.allow_cidrs is not None
+    hosts = check.hosts("resources.allow_hosts", resources.allow_hosts or [])
+    cidrs = check.networks("resources.allow_cidrs", resources.allow_cidrs or [])
+    if wanted is False or (not wanted and not limited):
         return {"network": "none"}
-    if hosts is None and cidrs is None:
+    if not limited:
         return {"network": "open"}
-    return {
-        "network": "allow_list",
-        "allow_hosts": check.texts("resources.allow_hosts", hosts or []),
-        "allow_cidrs": check.texts("resources.allow_cidrs", cidrs or []),
-    }
+    return {"network": "allow_list", "allow_hosts": hosts, "allow_cidrs": cidrs}
 
 
 def _workload(config: MachineConfig) -> dict[str, Any]:

@@ -36,8 +36,8 @@ class ExecStream:
     An iterator, for one thread at a time. :meth:`kill` may be called from any thread, ends the command with
     everything it started, and frees a thread that waits for the next event; nothing is yielded after it.
     Leaving a ``with`` block, :meth:`close` and losing the object kill as well. A command whose stream nobody
-    reads waits once about 1 MiB are on their way. In a forked child it gives one ``[INVALID_STATE]`` event, and
-    killing it does nothing.
+    reads waits once about 1 MiB are on their way. In a forked child it gives one ``[INVALID_STATE]`` event,
+    and killing it does nothing.
     """
 
     def __init__(self, events: Iterable[dict[str, Any]], kill: Callable[[], None]) -> None:

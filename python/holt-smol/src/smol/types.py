@@ -136,7 +136,7 @@ class MachineConfig:
     persistent: bool = False  #: keep machine and disk when this process has ended
     detach: bool = False  #: it goes on running when this process has ended; remembered
     auto_stop_seconds: int | None = None  #: stopped after so long without use
-    ttl_seconds: int | None = None  #: deleted then, by a process that started it, or by the next that looks for it
+    ttl_seconds: int | None = None  #: deleted then, by a process that started it or the next that finds it
     ready_timeout_seconds: float = 120.0
     wait_for_ports: bool = True
     branchable: bool | None = None
