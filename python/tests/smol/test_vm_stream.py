@@ -1,8 +1,11 @@
 """Streams of commands in a machine (spec section 5)."""
 
+import asyncio
 import gc
+import re
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import smol
@@ -118,6 +121,56 @@ def test_ASlowReaderGetsEverythingAndOthersDoNotWaitForIt(machine):
     assert len(text(events)) == 6_000_001 and text(events, "stderr") == "done\n"
     assert events[-1] == {"kind": "exit", "exit_code": 0}
     assert max(len(event.get("data", "")) for event in events) <= 65536
+
+
+# Counts in a file what the reader has not kept from being written, in pieces of 64 KiB.
+ENDLESS = "n=0; while head -c 65536 /dev/zero; do n=$((n + 1)); echo $n > /tmp/pieces.new; "
+ENDLESS += "mv /tmp/pieces.new /tmp/pieces; done"
+MEBIBYTE = 16  # pieces
+
+
+def memory():
+    """Bytes of this process that are no file's."""
+    gc.collect()
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"^RssAnon:\s+(\d+) kB$", status, re.MULTILINE)[1]) << 10
+
+
+def pieces_when_it_stands_still(machine):
+    seen = [-1]
+    deadline = time.monotonic() + 120
+    while seen[-1] < MEBIBYTE // 8 or len(set(seen[-5:])) > 1:
+        assert time.monotonic() < deadline, f"a command that nobody reads waits; after {seen[-1]} pieces"
+        time.sleep(0.2)
+        seen.append(int(machine.exec(["cat", "/tmp/pieces"]).stdout or 0))
+    return seen[-1]
+
+
+@pytest.mark.parametrize("kind", ["thread", "event loop"])
+def test_OutputThatNobodyReadsFillsNoMemory(machine, kind):
+    machine.exec(["sh", "-c", "echo 0 > /tmp/pieces"])
+    twin = smol.AsyncMachine(machine)
+
+    async def begin_to_read():
+        events = twin.exec_stream(["sh", "-c", ENDLESS])
+        await anext(events)
+        await asyncio.to_thread(measure)
+        await events.aclose()
+
+    def measure():
+        pieces.append(pieces_when_it_stands_still(machine))
+        grown.append(memory() - before)
+
+    pieces, grown = [], []
+    before = memory()
+    if kind == "thread":
+        with stream(machine, ENDLESS) as events:
+            next(events)
+            measure()
+    else:
+        asyncio.run(begin_to_read())
+    assert pieces[0] <= 8 * MEBIBYTE, "what is on its way is about 1 MiB"
+    assert grown[0] < 8 << 20
 
 
 def test_ManyStreamsRunAtOnceFromManyThreads(machine):
