@@ -5,12 +5,16 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-SETTLE_SECONDS = 15
+SETTLE_SECONDS = 60
+
+# As holt, smol and the two capabilities choose them.
+NAME_OF_A_MACHINE = re.compile(r"(holt|smol)-[0-9a-f]{8}|pydantic-ai-[0-9a-f]{32}")
 
 
 def home() -> Path:
@@ -40,9 +44,14 @@ def children() -> set[int]:
 
 
 def machine_folders() -> set[str]:
-    """Everything below the folder of machines: folders, sockets, locks, disks."""
-    machines = home() / "state" / "machines"
-    return {str(path.relative_to(machines)) for path in machines.rglob("*")} if machines.exists() else set()
+    """Everything below the folders of machines and of sockets, and whatever else in the home is named after a machine:
+    folders, sockets, locks, disks."""
+    found = set()
+    for folder, folders, files in os.walk(home(), followlinks=True):
+        where = Path(folder).relative_to(home())
+        own = where.parts[:1] == ("run",) or where.parts[:2] == ("state", "machines")
+        found |= {str(where / name) for name in folders + files if own or NAME_OF_A_MACHINE.search(name)}
+    return found
 
 
 def anonymous_kib() -> int:

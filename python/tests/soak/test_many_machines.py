@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 import smol
+from pydantic_ai.workspaces import Workspace
+from pydantic_ai_harness.smol_sandbox import SmolSandbox, SmolSandboxBackend
 
 import holt
-from footprint import Footprint, anonymous_kib, settled_growth
+from footprint import Footprint, anonymous_kib, machine_folders, settled_growth
+from holt.pydantic_ai import HoltSandbox, HoltSandboxBackend
 
 MACHINES = 20
+WORKSPACES = 8
 LOCAL = smol.ConnectOptions(target="local")
 
 
@@ -37,6 +43,45 @@ def test_front_24_twenty_machines_at_once_from_one_event_loop(nothing_left: None
     assert [number for _, number, _ in lines] == [str(number) for number in range(MACHINES)]
     assert {hostname for hostname, _, _ in lines} == names
     assert len({boot_id for _, _, boot_id in lines}) == MACHINES, "machines of one template share what was random"
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "backend_of"), [(SmolSandbox, SmolSandboxBackend), (HoltSandbox, HoltSandboxBackend)]
+)
+def test_front_24_workspaces_at_once_from_one_event_loop(
+    sandbox: Callable[[], Any], backend_of: Callable[[], Any], nothing_left: None
+) -> None:
+    async def use(number: int) -> tuple[str, str]:
+        backend = backend_of()
+        try:
+            await Workspace(backend).write_text("number", str(number))
+            shown = await backend.run(["sh", "-c", "hostname; cat number"])
+            assert shown.exit_code == 0, shown
+            assert shown.stdout.split() == [backend.ref.id, str(number)]
+            return backend.ref.id, await Workspace(backend).read_text("number")
+        finally:
+            if backend.ref is not None:
+                await sandbox().destroy(backend.ref)
+
+    async def all_of_them() -> list[tuple[str, str]]:
+        return await asyncio.gather(*(use(number) for number in range(WORKSPACES)))
+
+    shown = asyncio.run(asyncio.wait_for(all_of_them(), 280))
+    assert len({name for name, _ in shown}) == WORKSPACES
+    assert [number for _, number in shown] == [str(number) for number in range(WORKSPACES)]
+
+
+def test_what_is_named_after_a_machine_is_seen_wherever_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or the tests here would miss a lock file that each machine leaves in the cache."""
+    home, shared = tmp_path / "home", tmp_path / "cache"
+    monkeypatch.setenv("HOLT_HOME", str(home))
+    left = ["run/socket", "state/machines/a/disk", "state/smol-0123abcd.lock", "cache/locks/holt-0123abcd"]
+    for path in ("cache/facts/0123abcd", "state/start-slots/0", *left):
+        (home / path).parent.mkdir(parents=True, exist_ok=True)
+        (home / path).touch()
+    (home / "cache").rename(shared)
+    (home / "cache").symlink_to(shared)
+    assert machine_folders() == {*left, "state/machines/a"}
 
 
 def _sync_cycle() -> None:
