@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 import holt
@@ -260,8 +260,8 @@ async def test_b11_other_event_loops(provider: Provider, shared: Any) -> None:
         await under_trio(destroy)
 
 
-async def test_a1_history_of_a_passed_in_machine_needs_that_machine_again(
-    provider: Provider, creations: list[str]
+async def test_a1_history_of_a_passed_in_machine_needs_that_machine_again_or_a_new_one(
+    provider: Provider, creations: list[str], doomed: list[Any]
 ) -> None:
     machine = holt.Machine.create("a1-of-the-program", idle_stop=60)
     try:
@@ -274,10 +274,13 @@ async def test_a1_history_of_a_passed_in_machine_needs_that_machine_again(
         with pytest.raises(ValueError, match="32 hex"):
             await silent.run("Again.", message_history=result.all_messages())
         assert creations == []
-        more = Script([Turn(text="Again.")])
+        more = Script([Turn(text="Again."), Turn(text="Elsewhere.")])
         agent = Agent(more.model(), capabilities=[provider.sandbox(), Coder()])
         again = await agent.run("Again.", message_history=result.all_messages(), workspace=provider.backend(ref=ref))
-        assert again.workspace.ref == ref
+        assert again.workspace.ref == ref and creations == []
+        elsewhere = await agent.run("Again.", message_history=result.all_messages(), workspace="new")
+        doomed.append(elsewhere.workspace)
+        assert elsewhere.output == "Elsewhere." and [elsewhere.workspace.ref.id] == creations
     finally:
         machine.remove(force=True)
 
@@ -319,8 +322,10 @@ async def test_a4_sandbox_object_of_a_removed_machine_is_unavailable(provider: P
     machine.remove(force=True)
     backend = provider.backend(sandbox=handle)
     assert backend.ref == WorkspaceRef(provider="smol", id="a4-removed")
-    with pytest.raises(WorkspaceUnavailableError):
-        await backend.working_dir()
+    for operation in (backend.working_dir(), backend.run(["true"])):
+        with pytest.raises(WorkspaceUnavailableError, match="passed as `sandbox` is not, or is no longer") as caught:
+            await operation
+        assert "a4-removed" in str(caught.value) and "only uses" in str(caught.value)
 
 
 async def test_a4_sandbox_object_of_either_kind_is_used(provider: Provider, shared: Any) -> None:
@@ -335,26 +340,45 @@ async def test_a4_sandbox_object_of_either_kind_is_used(provider: Provider, shar
         assert (await backend.run(["echo", "used"])).stdout == "used\n"
 
 
+class Broken(NamedTuple):
+    """A host that can run no machine: the environment that makes it so, and the code that says so."""
+
+    variable: str
+    value: str
+    code: str
+
+
+NO_QEMU = Broken("HOLT_QEMU", "/nowhere/qemu-system-x86_64", "HYPERVISOR_UNAVAILABLE")
+NO_KVM = Broken("HOLT_ACCELERATOR", "kvm", "KVM_UNAVAILABLE")
+
+
+@pytest.fixture(params=[NO_QEMU, NO_KVM], ids=lambda broken: broken.code)
+def broken(request: pytest.FixtureRequest) -> Broken:
+    if request.param is NO_KVM and holt.local_availability(holt.HostOptions(accelerator="kvm")).available:
+        pytest.skip("KVM works here")
+    return request.param
+
+
 async def test_a5_host_that_cannot_run_machines_makes_the_workspace_unavailable(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch, creations: list[str]
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, creations: list[str], broken: Broken
 ) -> None:
-    monkeypatch.setenv("HOLT_QEMU", "/nowhere/qemu-system-x86_64")
+    monkeypatch.setenv(broken.variable, broken.value)
     backend = provider.backend()
-    with pytest.raises(WorkspaceUnavailableError, match="HYPERVISOR_UNAVAILABLE|RUNTIME_NOT_INSTALLED"):
+    with pytest.raises(WorkspaceUnavailableError, match=broken.code):
         await backend.working_dir()
     assert backend.ref is None and len(creations) == 1
 
 
 async def test_a5_host_that_cannot_start_a_stopped_machine_makes_it_unavailable(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch, doomed: list[Any]
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, doomed: list[Any], broken: Broken
 ) -> None:
     backend = provider.backend()
     doomed.append(backend)
     await (await backend.get_sandbox()).stop()
-    with monkeypatch.context() as broken:
-        broken.setenv("HOLT_QEMU", "/nowhere/qemu-system-x86_64")
+    with monkeypatch.context() as environment:
+        environment.setenv(broken.variable, broken.value)
         attached = provider.backend(ref=backend.ref)
-        with pytest.raises(WorkspaceUnavailableError, match="HYPERVISOR_UNAVAILABLE|RUNTIME_NOT_INSTALLED"):
+        with pytest.raises(WorkspaceUnavailableError, match=broken.code):
             await attached.run(["true"])
     # The ref stays, and so does the machine.
     assert attached.ref == backend.ref
@@ -386,6 +410,15 @@ async def test_d1_destroy_of_a_machine_in_use_ends_it(provider: Provider) -> Non
     assert not is_there(backend.ref)
     with pytest.raises(WorkspaceUnavailableError):
         await backend.run(["true"])
+
+
+async def test_d1_two_destroys_at_once_are_both_quiet(provider: Provider) -> None:
+    backend = provider.backend()
+    await backend.working_dir()
+    async with anyio.create_task_group() as group:
+        for _ in range(2):
+            group.start_soon(provider.sandbox().destroy, backend.ref)
+    assert not is_there(backend.ref)
 
 
 async def test_d2_destroy_of_a_machine_that_is_gone_is_quiet(provider: Provider) -> None:
@@ -437,25 +470,27 @@ async def test_d4_stopped_machine_is_removed_without_a_boot(
     assert not is_there(backend.ref) and not started.exists()
 
 
+@pytest.mark.parametrize(
+    "error",
+    [holt.StorageError("disk"), holt.KvmUnavailableError("KVM went away"), holt.RuntimeNotInstalledError("no kernel")],
+    ids=lambda error: error.code,
+)
 async def test_d5_other_errors_of_a_removal_are_passed_on(
-    provider: Provider, monkeypatch: pytest.MonkeyPatch, doomed: list[Any]
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, doomed: list[Any], error: holt.Error
 ) -> None:
     backend = provider.backend()
     doomed.append(backend)
     await backend.working_dir()
-    kind: Any = smol.Machine if provider.name == "smol" else holt.Machine
-    error: Exception = (
-        smol.SmolError("STORAGE_ERROR", "the disk") if kind is smol.Machine else holt.StorageError("disk")
-    )
 
     def fails(*_: Any, **__: Any) -> None:
         raise error
 
     with monkeypatch.context() as failing:
-        failing.setattr(kind, "delete" if provider.name == "smol" else "remove", fails)
-        with pytest.raises(type(error)) as caught:
+        failing.setattr(holt.Machine, "remove", fails)
+        with pytest.raises((smol.SmolError, holt.Error)) as caught:
             await provider.sandbox().destroy(backend.ref)
-    assert caught.value is error and is_there(backend.ref)
+    assert caught.value is error or (provider.name == "smol" and caught.value.__cause__ is error)
+    assert caught.value.code == error.code and is_there(backend.ref)
 
 
 async def test_d7_destroy_in_finally_covers_a_run_cancelled_during_the_boot(provider: Provider) -> None:

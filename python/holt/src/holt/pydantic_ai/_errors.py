@@ -53,10 +53,18 @@ def gone(name: str) -> WorkspaceUnavailableError:
     )
 
 
-def acquisition_error(error: holt.Error, name: str) -> Exception:
+def gone_object(name: str) -> WorkspaceUnavailableError:
+    """For a machine that was passed in as `sandbox` and is no longer there: another one is the program's to make."""
+    return WorkspaceUnavailableError(
+        f"The smol VM {name!r} passed as `sandbox` is not, or is no longer, a machine of this host. It is not replaced; "
+        "HoltSandboxBackend only uses machines of this host."
+    )
+
+
+def acquisition_error(error: holt.Error, name: str, *, passed_in: bool) -> Exception:
     """Of making or opening a machine."""
     if error.code == "NOT_FOUND" and not is_about_a_path(error) and error.subject in (None, "", name):
-        return gone(name)
+        return gone_object(name) if passed_in else gone(name)
     return host_error(error)
 
 

@@ -108,7 +108,7 @@ class Sandbox:
             if self.settings.require_kvm and machine.info().accelerator != "kvm":
                 raise holt.KvmUnavailableError(f"{name} runs without KVM, and require_kvm is set", subject=name)
         except holt.Error as error:
-            raise _errors.acquisition_error(error, name) from error
+            raise _errors.acquisition_error(error, name, passed_in=self._machine is not None) from error
         return self._prepare(machine)
 
     def _prepare(self, machine: holt.Machine) -> Ready:
