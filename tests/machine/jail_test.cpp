@@ -35,6 +35,18 @@ class Bystander {
   Process process_;
 };
 
+/// A umask of this process, for one test.
+class Umask {
+ public:
+  explicit Umask(mode_t mask) : before_(::umask(mask)) {}
+  ~Umask() { ::umask(before_); }
+  Umask(const Umask&) = delete;
+  Umask& operator=(const Umask&) = delete;
+
+ private:
+  mode_t before_;
+};
+
 std::string read_to_end(int fd, Deadline deadline) {
   std::string text;
   for (;;) {
@@ -51,8 +63,6 @@ std::string read_to_end(int fd, Deadline deadline) {
 class Jail : public ::testing::Test {
  protected:
   void SetUp() override {
-    // The monitor's.
-    ::umask(077);
     write_file_atomically(canary_, "secret", {.mode = 0644});
     write_file_atomically(memory_, std::string(4096, 'm'), {.mode = 0444});
     write_file_atomically(backing_, std::string(4096, 'b'), {.mode = 0444});
@@ -156,6 +166,7 @@ class Jail : public ::testing::Test {
                     "keyring", "mknod"});
   }
 
+  Umask monitors_{077};
   Bystander bystander_;
   TempDir home_;
   TempDir state_;
