@@ -490,4 +490,4 @@ def test_ADrainEndsAfterItsTime():
     activity.enter()
     began = time.monotonic()
     activity.close(0.05)
-    assert 0.04 < time.monotonic() - began < 10
+    assert 0.04 < time.monotonic() - began < 60

@@ -11,7 +11,7 @@ import pytest
 import smol
 from conftest import find_processes
 
-PROMPT = 5.0  # seconds; emulated guests on a busy host are slow, a blocked reader would wait for ever
+PROMPT = 60.0  # seconds; emulated guests on a busy host are slow, a blocked reader would wait for ever
 
 
 def stream(machine, script, **options):
@@ -26,7 +26,7 @@ def has_process(machine, marker):
     return machine.exec(find_processes(marker)).stdout != ""
 
 
-def wait_until(condition, seconds=20.0):
+def wait_until(condition, seconds=60.0):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "the condition holds within its time"
