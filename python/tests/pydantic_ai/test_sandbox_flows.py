@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,8 +61,9 @@ async def test_flow_2_stored_ref_and_new(provider: Provider, doomed: list[Any]) 
     assert fresh.workspace.ref != first.workspace.ref
 
 
-async def test_flow_3_machine_is_prepared_before_the_run(provider: Provider) -> None:
-    backend = provider.backend()
+async def test_flow_3_machine_of_an_image_is_prepared_before_the_run(provider: Provider) -> None:
+    """What the flow installs from a network comes from the test: machines have no network."""
+    backend = provider.backend(image="holt/default:latest")
     try:
         workspace = Workspace(backend)
         await workspace.write_text("calc.py", "def add(a, b):\n    return a - b\n")
@@ -83,14 +87,34 @@ async def test_flow_3_machine_is_prepared_before_the_run(provider: Provider) -> 
             await provider.sandbox().destroy(ref)
 
 
-async def test_flow_4_stop_and_attach_again(provider: Provider, doomed: list[Any]) -> None:
+ATTACHING = """
+import asyncio, sys
+from pydantic_ai.workspaces import WorkspaceRef
+from sandboxes import PROVIDERS
+from test_sandbox_flows import coder, reads
+
+agent = coder(PROVIDERS[sys.argv[1]], reads("a.txt", "before the stop"))
+ref = WorkspaceRef(provider="smol", id=sys.argv[2])
+result = asyncio.run(agent.run("Read.", workspace=ref))
+print(result.workspace.ref.id, result.output)
+"""
+
+
+async def test_flow_4_stop_and_attach_from_another_process(provider: Provider, doomed: list[Any]) -> None:
     first = await coder(provider, writes("a.txt", "before the stop")).run("Write.")
     ref = first.workspace.ref
     doomed.append(first.workspace)
     machine = await provider.sandbox().backend(ref).get_sandbox()
     await machine.stop()
-    again = await coder(provider, reads("a.txt", "before the stop")).run("Read.", workspace=ref)
-    assert again.workspace.ref == ref
+    other = subprocess.run(
+        [sys.executable, "-c", ATTACHING, provider.name, ref.id],
+        cwd=Path(__file__).parent,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert other.stdout == f"{ref.id} Read.\n", other.stderr
 
 
 async def test_flow_5_tool_of_ones_own(provider: Provider, doomed: list[Any]) -> None:
