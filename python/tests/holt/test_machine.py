@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from helpers import until
 
 import holt
 
@@ -120,8 +121,9 @@ def test_kvm_is_refused_where_it_is_not_proved(home: Path, machine: holt.Machine
         holt.Machine.create(host=holt.HostOptions(accelerator="kvm"))
 
 
-def test_console_log_is_text(machine: holt.Machine) -> None:
-    assert isinstance(machine.console_log(), str)
+def test_console_log_has_what_was_written_to_the_console(machine: holt.Machine) -> None:
+    assert machine.exec("echo seen on the console > /dev/console", shell=True).success
+    until(lambda: "seen on the console" in machine.console_log())
 
 
 def test_context_leaves_a_persistent_machine_alone(own: holt.Machine) -> None:
