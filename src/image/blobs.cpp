@@ -65,6 +65,15 @@ Error digest_mismatch(std::string_view digest, std::string_view reason) {
            .hint = "Its bytes are not what the image says; nothing of it was used."}};
 }
 
+void check_document(const Descriptor& descriptor, std::string_view bytes, std::string_view sender) {
+  if (bytes.size() != descriptor.size) {
+    throw digest_mismatch(descriptor.digest, fmt::format("{} sends {} bytes instead of {}", sender,
+                                                         bytes.size(), descriptor.size));
+  }
+  if (fmt::format("sha256:{}", sha256_hex(bytes)) != descriptor.digest)
+    throw digest_mismatch(descriptor.digest, fmt::format("{} sends other bytes", sender));
+}
+
 fs::path BlobStore::path(std::string_view digest) const {
   return Folders{images_}.blobs() / digest_digits(digest);
 }
@@ -82,6 +91,10 @@ std::optional<std::uint64_t> BlobStore::size(std::string_view digest) const {
 std::uint64_t BlobStore::partial_size(std::string_view digest) const {
   auto info = regular_file(partial(digest));
   return info ? static_cast<std::uint64_t>(info->st_size) : 0;
+}
+
+bool BlobStore::is_begun(std::string_view digest) const {
+  return regular_file(path(digest)) || regular_file(partial(digest));
 }
 
 bool BlobStore::is_sound(std::string_view digest, const std::optional<CancellationToken>& cancel) const {

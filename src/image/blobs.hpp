@@ -33,6 +33,7 @@ class BlobStore {
  public:
   /// `images`: Store::folder().
   explicit BlobStore(std::filesystem::path images) : images_(std::move(images)) {}
+  const std::filesystem::path& images() const { return images_; }
 
   /// Throws InvalidArgument for what is_digest() refuses: only digests become file names.
   std::filesystem::path path(std::string_view digest) const;
@@ -44,6 +45,8 @@ class BlobStore {
   bool has(const Descriptor& descriptor) const { return size(descriptor.digest) == descriptor.size; }
   /// Whether its bytes are what its name says. Reads all of it.
   bool is_sound(std::string_view digest, const std::optional<CancellationToken>& cancel) const;
+  /// Whether it or a beginning of it is there, be that empty.
+  bool is_begun(std::string_view digest) const;
   /// Bytes that the next download need not ask for.
   std::uint64_t partial_size(std::string_view digest) const;
 
@@ -81,8 +84,8 @@ class BlobDownload final : public BlobSink {
 
   /// Whether bytes of an earlier try are among these.
   bool resumed() const { return resumed_; }
-  /// Whether digest and size are right. After it only restart(), commit() and discard() make sense.
-  bool is_right();
+  /// After it only restart(), commit() and discard() make sense.
+  bool is_right() override;
   /// Makes it a blob of the store, when it is_right(). Throws Error DIGEST_MISMATCH otherwise.
   void commit();
   void discard();
@@ -104,5 +107,8 @@ class BlobDownload final : public BlobSink {
 
 /// For a blob or document that is not what its descriptor says.
 Error digest_mismatch(std::string_view digest, std::string_view reason);
+
+/// Throws Error DIGEST_MISMATCH, which names who sent them, for bytes that are not the descriptor's.
+void check_document(const Descriptor& descriptor, std::string_view bytes, std::string_view sender);
 
 }  // namespace holt::image

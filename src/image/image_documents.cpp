@@ -25,12 +25,7 @@ RawDocument fetch_document(ImageSource& source, const Descriptor& descriptor, st
                 {.subject = descriptor.digest});
   }
   RawDocument raw = source.document(descriptor, limit);
-  if (raw.bytes.size() != descriptor.size) {
-    throw digest_mismatch(descriptor.digest, fmt::format("{} sends {} bytes instead of {}", source.name(),
-                                                         raw.bytes.size(), descriptor.size));
-  }
-  if (digest_of(raw.bytes) != descriptor.digest)
-    throw digest_mismatch(descriptor.digest, fmt::format("{} sends other bytes", source.name()));
+  check_document(descriptor, raw.bytes, source.name());
   return raw;
 }
 

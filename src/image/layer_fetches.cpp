@@ -25,6 +25,7 @@ class ReportingSink final : public BlobSink {
     below_.write(bytes);
     progress_.report(layer_, LayerProgress::Step::downloading, below_.offset());
   }
+  bool is_right() override { return below_.is_right(); }
 
  private:
   BlobDownload& below_;

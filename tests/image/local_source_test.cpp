@@ -22,6 +22,7 @@ class MemorySink final : public BlobSink {
   std::uint64_t offset() const override { return bytes.size(); }
   void restart() override { bytes.clear(); }
   void write(std::string_view more) override { bytes += more; }
+  bool is_right() override { return true; }
   std::string bytes;
 };
 

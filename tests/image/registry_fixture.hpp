@@ -27,8 +27,10 @@ class MemorySink final : public BlobSink {
     bytes.clear();
   }
   void write(std::string_view piece) override { bytes += piece; }
+  bool is_right() override { return wanted.empty() || bytes == wanted; }
 
   std::string bytes;
+  std::string wanted;  ///< empty: anything is right
   int restarts = 0;
 };
 

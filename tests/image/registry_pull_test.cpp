@@ -122,6 +122,29 @@ TEST_F(RegistryPull, IMG_01_ABlobThatIsNotWhatItsNameSaysIsRefused) {
   expect_sound();
 }
 
+TEST_F(RegistryPull, IMG_01_WhatAMirrorLiesAboutComesFromTheRegistry) {
+  auto pushed = push("1", "content");
+  // A layer that unpacks well, so that it is built into the image until its digest is known.
+  auto other =
+      test::compressed(TarBuilder().file("a", "of the mirror").finish(), archive_write_add_filter_gzip);
+  other.resize(std::max(other.size(), pushed.layer.size()));
+  test::FakeRegistry mirror;
+  mirror.add_manifest("1", pushed.manifest, std::string(k_oci_manifest));
+  mirror.add_blob(pushed.config);
+  mirror.script([&](const FakeRequest& request) -> std::optional<FakeReply> {
+    if (!request.asks_for(test::digest_of(pushed.layer))) return std::nullopt;
+    return FakeReply{.body = other};
+  });
+  auto image =
+      pull(store_, reference(),
+           {.registry = {.mirrors = {{registry_.host(), {mirror.url()}}}}, .disk_bytes = test::k_disk});
+  EXPECT_EQ(test::content_of(image.ext4, "/a"), "content");
+  EXPECT_EQ(mirror.requests_for(test::digest_of(pushed.layer)).size(), 1U);
+  EXPECT_EQ(registry_.requests_for("/blobs/").size(), 1U) << "only the layer was asked for";
+  EXPECT_EQ(files_in("blobs/partial"), 0U);
+  expect_sound();
+}
+
 TEST_F(RegistryPull, IMG_01_ALayerCompressedAnewIsAnotherBlob) {
   auto pushed = push("1", "content");
   auto zstd = test::compressed(pushed.tar, archive_write_add_filter_zstd);

@@ -251,6 +251,7 @@ TEST_F(RegistryTransfer, IMG_06_TheTimeOfTheDiskIsNoSilence) {
       if (bytes_ == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
       bytes_ += piece.size();
     }
+    bool is_right() override { return true; }
 
    private:
     std::uint64_t bytes_ = 0;
@@ -275,6 +276,7 @@ TEST_F(RegistryTransfer, WhatASinkThrowsIsThrown) {
     std::uint64_t offset() const override { return 0; }
     void restart() override {}
     void write(std::string_view) override { throw Error(ErrorCode::storage_full, "full"); }
+    bool is_right() override { return false; }
   } sink;
   EXPECT_EQ(error_of([&] { source().fetch(blob("x"), sink); }).code(), ErrorCode::storage_full);
   EXPECT_EQ(registry_.requests_for("/blobs/").size(), 1U);
@@ -485,6 +487,94 @@ TEST_F(RegistryMirrors, ThatBreakOffAreGoneOnFrom) {
   source(mirrored(mirror.url())).fetch(described, sink);
   EXPECT_EQ(sink.bytes, bytes);
   EXPECT_EQ(registry_.requests_for("/blobs/").at(0).header("range"), "bytes=400-");
+}
+
+TEST_F(RegistryMirrors, IMG_01_ThatLieAboutABlobArePassedOver) {
+  auto bytes = some_bytes(1000);
+  auto described = blob(bytes);
+  for (const auto& lie : {std::string(1000, 'x'), bytes + "x", bytes.substr(1), std::string()}) {
+    auto asked = registry_.requests_for("/blobs/").size();
+    test::FakeRegistry mirror;
+    mirror.script([&](const FakeRequest&) { return std::optional(FakeReply{.body = lie}); });
+    test::FakeRegistry honest;
+    honest.add_blob(bytes);
+    MemorySink sink;
+    sink.wanted = bytes;
+    auto from = source({.mirrors = {{registry_.host(), {mirror.url(), honest.url()}}}});
+    from.fetch(described, sink);
+    EXPECT_EQ(sink.bytes, bytes) << lie.size();
+    EXPECT_EQ(honest.requests_for("/blobs/").at(0).header("range"), "") << "wrong bytes were gone on from";
+    EXPECT_EQ(registry_.requests_for("/blobs/").size(), asked) << "the next mirror was passed over";
+    MemorySink other;
+    from.fetch(described, other);
+    EXPECT_EQ(other.bytes, bytes);
+    EXPECT_EQ(mirror.requests().size(), 1U) << "one that lied was asked again";
+  }
+}
+
+TEST_F(RegistryMirrors, IMG_01_ThatLieAndBreakOffSpoilNothing) {
+  auto bytes = some_bytes(1000);
+  auto described = blob(bytes);
+  test::FakeRegistry mirror;
+  mirror.script([](const FakeRequest&) {
+    return std::optional(FakeReply{.body = std::string(1000, 'x'), .end = End::cut, .sent = 400});
+  });
+  MemorySink sink;
+  sink.wanted = bytes;
+  source(mirrored(mirror.url())).fetch(described, sink);
+  EXPECT_EQ(sink.bytes, bytes);
+  auto asked = registry_.requests_for("/blobs/");
+  ASSERT_EQ(asked.size(), 2U);
+  EXPECT_EQ(asked[0].header("range"), "bytes=400-");
+  EXPECT_EQ(asked[1].header("range"), "");
+}
+
+TEST_F(RegistryMirrors, IMG_01_AreNotBlamedForAWrongBeginning) {
+  auto bytes = some_bytes(1000);
+  test::FakeRegistry mirror;
+  auto described = blob_at(mirror, bytes);
+  MemorySink sink(std::string(400, 'x'));
+  sink.wanted = bytes;
+  source(mirrored(mirror.url())).fetch(described, sink);
+  EXPECT_EQ(sink.bytes, bytes);
+  EXPECT_TRUE(registry_.requests().empty()) << "what an earlier try left was taken for the mirror's";
+}
+
+TEST_F(RegistryMirrors, IMG_01_ThatLieAboutADocumentArePassedOver) {
+  auto described = blob("configuration");
+  auto digest = registry_.add_manifest("1", "{}", k_manifest_type);
+  auto pinned = parse_reference(registry_.host() + "/app@" + digest);
+  ASSERT_TRUE(pinned);
+  for (const char* lie : {"", "konfiguration", "configuration "}) {
+    test::FakeRegistry mirror;
+    mirror.script([lie](const FakeRequest&) { return std::optional(FakeReply{.body = lie}); });
+    RegistrySource from(*pinned, mirrored(mirror.url()), std::nullopt, surroundings());
+    EXPECT_EQ(from.top().bytes, "{}") << lie;
+    EXPECT_EQ(from.document(described, 100).bytes, "configuration") << lie;
+    EXPECT_EQ(mirror.requests().size(), 1U) << "one that lied was asked again";
+    RegistrySource other(*pinned, mirrored(mirror.url()), std::nullopt, surroundings());
+    EXPECT_EQ(other.document(described, 100).bytes, "configuration") << lie;
+  }
+}
+
+TEST_F(RegistryMirrors, IMG_01_DoNotHideThatTheRegistryLies) {
+  auto bytes = some_bytes(1000);
+  auto described = blob(bytes);
+  test::FakeRegistry mirror;
+  for (auto* liar : {&mirror, &registry_}) {
+    liar->script([](const FakeRequest& request) -> std::optional<FakeReply> {
+      if (!request.asks_for("/blobs/")) return std::nullopt;
+      return FakeReply{.body = std::string(1000, 'x')};
+    });
+  }
+  MemorySink sink;
+  sink.wanted = bytes;
+  auto error = error_of([&] { source(mirrored(mirror.url())).fetch(described, sink); });
+  EXPECT_EQ(error.code(), ErrorCode::digest_mismatch);
+  EXPECT_THAT(error.what(), HasSubstr(described.digest));
+  EXPECT_THAT(error.what(), HasSubstr(registry_.host()));
+  EXPECT_EQ(sink.bytes, "");
+  EXPECT_EQ(registry_.requests_for("/blobs/").size(), 1U);
 }
 
 TEST_F(RegistryMirrors, IMG_09_NeverSeeTheCredentialsGivenForTheRegistry) {

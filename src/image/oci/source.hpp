@@ -20,6 +20,9 @@ class BlobSink {
   virtual void restart() = 0;
   /// Throws Error: DIGEST_MISMATCH for more bytes than the descriptor says, STORAGE_FULL, CANCELLED.
   virtual void write(std::string_view bytes) = 0;
+  /// Whether digest and size are right, once a source has no more to write: one that can ask elsewhere may
+  /// restart() and go on. Nothing else may be written behind it.
+  virtual bool is_right() = 0;
 };
 
 /// A document as the source has it.

@@ -1,5 +1,7 @@
 #include "image/registry/blob_fetch.hpp"
 
+#include "image/blobs.hpp"
+
 #include <charconv>
 
 #include <fmt/format.h>
@@ -31,15 +33,20 @@ std::optional<std::uint64_t> first_byte(std::string_view content_range) {
   return good ? std::optional(first) : std::nullopt;
 }
 
-void BlobFetch::begin_again(const std::string& reason) {
+void BlobFetch::restart() {
   sink_.restart();
   etag_.clear();
+  begun_elsewhere_ = false;
+}
+
+void BlobFetch::begin_again(const std::string& reason) {
+  restart();
   throw TransferError(TransferError::Kind::broken, reason);
 }
 
 void BlobFetch::begin(const HttpHead& head, std::uint64_t offset) {
   if (head.status == k_whole) {
-    if (offset > 0) sink_.restart();
+    if (offset > 0) restart();
     etag_ = strong_etag(head);
     return;
   }
@@ -54,9 +61,32 @@ void BlobFetch::begin(const HttpHead& head, std::uint64_t offset) {
 }
 
 void BlobFetch::attempt(RegistryClient& client) {
-  if (&client != etag_of_) etag_.clear();
-  etag_of_ = &client;
-  if (sink_.offset() > descriptor_.size) sink_.restart();
+  if (&client != client_) {
+    client_ = &client;
+    etag_.clear();
+    begun_elsewhere_ = sink_.offset() > 0;
+  }
+  while (true) {
+    try {
+      transfer(client);
+      if (sink_.is_right()) return;
+      auto bytes = sink_.offset();
+      throw digest_mismatch(
+          descriptor_.digest,
+          bytes == descriptor_.size
+              ? fmt::format("{} sends other bytes", client.registry())
+              : fmt::format("{} sends {} bytes instead of {}", client.registry(), bytes, descriptor_.size));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::digest_mismatch) throw;
+      bool may_be_others = begun_elsewhere_;
+      restart();
+      if (!may_be_others) throw;
+    }
+  }
+}
+
+void BlobFetch::transfer(RegistryClient& client) {
+  if (sink_.offset() > descriptor_.size) restart();
   auto offset = sink_.offset();
   if (offset == descriptor_.size && offset > 0) return;
   RegistryClient::Get get{.what = what_, .path = "blobs/" + descriptor_.digest};

@@ -12,16 +12,21 @@ namespace holt::image {
 
 /// Goes on from what the sink has: by Range, with If-Range once the server has given the blob an ETag. An
 /// answer that is not the rest of the same bytes makes it begin again, so that nothing is ever put behind
-/// what it does not belong to. Source: RFC 9110, 13.1.5, 14.2 and 14.4.
+/// what it does not belong to. Source: RFC 9110, 13.1.5, 14.2 and 14.4. Bytes that make a wrong blob are
+/// thrown away, so that the next client begins at the front.
 class BlobFetch {
  public:
   BlobFetch(std::string what, const Descriptor& descriptor, BlobSink& sink, Patience& patience)
       : what_(std::move(what)), descriptor_(descriptor), sink_(sink), patience_(patience) {}
 
-  /// One try. Throws as RegistryClient::get(), and what the sink throws.
+  /// One try; a second one from the front where bytes that another client began with made a wrong blob.
+  /// Throws as RegistryClient::get(), what the sink throws, and Error DIGEST_MISMATCH for wrong bytes of this
+  /// client alone.
   void attempt(RegistryClient& client);
 
  private:
+  void transfer(RegistryClient& client);
+  void restart();
   void begin(const HttpHead& head, std::uint64_t offset);
   [[noreturn]] void begin_again(const std::string& reason);
 
@@ -29,8 +34,9 @@ class BlobFetch {
   const Descriptor& descriptor_;
   BlobSink& sink_;
   Patience& patience_;
-  std::string etag_;
-  const RegistryClient* etag_of_ = nullptr;
+  const RegistryClient* client_ = nullptr;  ///< the last one asked
+  std::string etag_;                        ///< of its blob
+  bool begun_elsewhere_ = false;            ///< the sink has bytes that are not from it
 };
 
 /// The first byte of a Content-Range "bytes FIRST-LAST/SIZE"; nothing for anything else.

@@ -74,7 +74,7 @@ std::size_t RegistrySource::parallel_fetches() const {
   return k_parallel_fetches;
 }
 
-/// A mirror that fails is passed over; what the registry itself says is final.
+/// A mirror that fails or lies is passed over; what the registry itself says is final.
 void RegistrySource::from_each(Patience& patience, const std::function<void(RegistryClient&)>& ask) {
   for (auto& place : places_) {
     if (place == places_.back()) return patience.with([&] { ask(*place->client); });
@@ -83,16 +83,17 @@ void RegistrySource::from_each(Patience& patience, const std::function<void(Regi
       return ask(*place->client);
     } catch (const Error& error) {
       if (!is_elsewhere_perhaps(error.code())) throw;
-      place->dead = error.code() == ErrorCode::network_error;
+      bool is_bad = error.code() == ErrorCode::network_error || error.code() == ErrorCode::digest_mismatch;
+      if (is_bad) place->dead = true;
       logger("holt.image")
-          ->log(place->dead ? spdlog::level::warn : spdlog::level::info, "The mirror {} is passed over: {}",
+          ->log(is_bad ? spdlog::level::warn : spdlog::level::info, "The mirror {} is passed over: {}",
                 place->client->registry(), error.what());
     }
   }
 }
 
 RegistrySource::Fetched RegistrySource::fetch_document(const std::string& what, const std::string& path,
-                                                       std::size_t limit) {
+                                                       std::size_t limit, const Check& check) {
   Fetched fetched;
   Patience patience(options_.retries, surroundings_, cancel_);
   from_each(patience, [&](RegistryClient& client) {
@@ -112,6 +113,7 @@ RegistrySource::Fetched RegistrySource::fetch_document(const std::string& what, 
                                      }
                                      bytes += piece;
                                    }});
+    check(fetched, client.registry());
   });
   fetched.document.media_type = fetched.head.header("content-type");
   return fetched;
@@ -119,22 +121,28 @@ RegistrySource::Fetched RegistrySource::fetch_document(const std::string& what, 
 
 RawDocument RegistrySource::top() {
   std::string what = "the manifest of " + name();
-  auto fetched =
+  auto check = [&](const Fetched& fetched, const std::string& sender) {
+    std::string actual = "sha256:" + sha256_hex(fetched.document.bytes);
+    auto promised = fetched.head.header("docker-content-digest");
+    for (std::string_view wanted : {std::string_view(reference_.digest), promised}) {
+      if (!is_digest(wanted) || wanted == actual) continue;
+      throw digest_mismatch(wanted, fmt::format("{} sends {} for {}", sender, actual, name()));
+    }
+  };
+  return std::move(
       fetch_document(what, "manifests/" + (reference_.digest.empty() ? reference_.tag : reference_.digest),
-                     k_manifest_bytes);
-  auto promised = fetched.head.header("docker-content-digest");
-  std::string actual = "sha256:" + sha256_hex(fetched.document.bytes);
-  if (is_digest(promised) && promised != actual) {
-    throw digest_mismatch(promised, fmt::format("{} sends {} under that name", name(), actual));
-  }
-  return std::move(fetched.document);
+                     k_manifest_bytes, check)
+          .document);
 }
 
 RawDocument RegistrySource::document(const Descriptor& descriptor, std::size_t limit) {
   auto kind = media_kind(descriptor.media_type);
   bool is_manifest = kind == MediaKind::index || kind == MediaKind::manifest || kind == MediaKind::schema1;
+  auto check = [&](const Fetched& fetched, const std::string& sender) {
+    check_document(descriptor, fetched.document.bytes, sender);
+  };
   return std::move(fetch_document(fmt::format("the document {} of {}", descriptor.digest, name()),
-                                  (is_manifest ? "manifests/" : "blobs/") + descriptor.digest, limit)
+                                  (is_manifest ? "manifests/" : "blobs/") + descriptor.digest, limit, check)
                        .document);
 }
 

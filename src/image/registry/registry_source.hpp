@@ -21,7 +21,8 @@ namespace holt::image {
 
 /// Nothing is asked before top(). Tokens, redirects, retries and mirrors are dealt with below it:
 /// authorizer.hpp, safe_http.hpp, patience.hpp. A mirror gets one try, and none more when it could not be
-/// talked to. fetch() throws, beyond what ImageSource says, what the sink throws.
+/// talked to or sent bytes that are not what their digest says: then the next one is asked. fetch() throws,
+/// beyond what ImageSource says, DIGEST_MISMATCH when the registry itself lies, and what the sink throws.
 class RegistrySource final : public ImageSource {
  public:
   RegistrySource(const Reference& reference, const RegistryOptions& options,
@@ -45,7 +46,10 @@ class RegistrySource final : public ImageSource {
     HttpHead head;
   };
   void from_each(Patience& patience, const std::function<void(RegistryClient&)>& ask);
-  Fetched fetch_document(const std::string& what, const std::string& path, std::size_t limit);
+  /// Throws DIGEST_MISMATCH for what `sender` should not have sent.
+  using Check = std::function<void(const Fetched&, const std::string& sender)>;
+  Fetched fetch_document(const std::string& what, const std::string& path, std::size_t limit,
+                         const Check& check);
 
   Reference reference_;
   RegistryOptions options_;
