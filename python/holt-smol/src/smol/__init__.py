@@ -12,6 +12,7 @@ differences.
 
 from __future__ import annotations
 
+from . import _alone  # noqa: F401  (first: it may refuse)
 from ._cloud import AsyncEpisode, AsyncJob, CacheDisk, Episode, Job
 from .async_machine import AsyncMachine
 from .device_handoff import DeviceAdapterBundle, DeviceAdapterServer, DeviceTensor, publish_device_adapter
