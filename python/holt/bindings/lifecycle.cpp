@@ -187,8 +187,9 @@ CallPointer resize(const MachineObject& object, nb::dict values) {
 
 CallPointer update(const MachineObject& object, nb::dict values) {
   Options options(values);
-  UpdateOptions changes{.labels =
-                            options.get<std::map<std::string, std::optional<std::string>>>("labels", {})};
+  UpdateOptions changes{
+      .labels = options.get<std::map<std::string, std::optional<std::string>>>("labels", {}),
+      .env = options.bytes_changes("env")};
   auto idle = [&](const char* name, std::optional<std::optional<Duration>>& target) {
     if (options.has(name)) target = options.seconds(name);
   };

@@ -47,6 +47,16 @@ std::map<std::string, std::string> Options::bytes_map(const char* name) const {
   return result;
 }
 
+std::map<std::string, std::optional<std::string>> Options::bytes_changes(const char* name) const {
+  std::map<std::string, std::optional<std::string>> result;
+  if (auto dict = get<nb::dict>(name)) {
+    for (auto [key, value] : *dict) {
+      result[from_bytes(key)] = value.is_none() ? std::nullopt : std::optional(from_bytes(value));
+    }
+  }
+  return result;
+}
+
 std::optional<Duration> Options::seconds(const char* name) const {
   auto value = get<double>(name);
   if (!value) return std::nullopt;

@@ -46,6 +46,8 @@ class Options {
   std::vector<std::string> bytes_list(const char* name) const;
   /// A dict of bytes to bytes.
   std::map<std::string, std::string> bytes_map(const char* name) const;
+  /// A dict of bytes to bytes or None.
+  std::map<std::string, std::optional<std::string>> bytes_changes(const char* name) const;
   bool has(const char* name) const { return values_.contains(name); }
   /// Seconds.
   std::optional<Duration> seconds(const char* name) const;

@@ -86,6 +86,23 @@ def test_values_of_an_environment_are_in_no_error() -> None:
             check.environment("env", wrong)
 
 
+def test_changes_of_an_environment_take_none_and_name_no_value() -> None:
+    changes = check.environment_changes("env", {"KEEP": "ü", b"RAW": b"\xff", "GONE": None})
+    assert changes == {b"KEEP": "ü".encode(), b"RAW": b"\xff", b"GONE": None}
+    assert check.environment_changes("env", None) == {}
+    with pytest.raises(holt.InvalidConfigError) as caught:
+        check.environment_changes("env", {"TOKEN": "secret\0"})
+    assert "TOKEN" in str(caught.value) and "secret" not in str(caught.value)
+    for bad in ({"": "x"}, {"A=B": None}):
+        with pytest.raises(holt.InvalidConfigError):
+            check.environment_changes("env", bad)
+    for wrong in ([("A", None)], {"A": 1}, {None: "A"}):
+        with pytest.raises(TypeError):
+            check.environment_changes("env", wrong)
+    with pytest.raises(TypeError):
+        check.environment("env", {"A": None})
+
+
 def test_each_code_has_a_class_below_error() -> None:
     classes = {kind.default_code: kind for kind in vars(holt).values() if isinstance(kind, type)
                and issubclass(kind, holt.Error) and "default_code" in vars(kind) and kind is not holt.Error}  # fmt: skip

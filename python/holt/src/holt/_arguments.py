@@ -148,18 +148,34 @@ def environment(what: str, value: object) -> dict[bytes, bytes]:
         return {}
     if not isinstance(value, Mapping):
         raise wrong_type(what, "a mapping of str to str", value)
-    result = {}
-    for name, one in value.items():
-        if not isinstance(name, (str, bytes)):
-            raise wrong_type(f"a name in {what}", "a str", name)
-        if not isinstance(one, (str, bytes)):
-            raise wrong_type(f"{what}[{name!r}]", "a str", one)
-        key = encode(f"a name in {what}", name)
-        if not key or b"=" in key:
-            raise InvalidConfigError(f"{what} has a name that is empty or holds '='")
-        # The value may be a secret: the message names the variable only.
-        result[key] = encode(f"{what}[{name!r}]", one)
-    return result
+    return {_variable(what, name): _variable_value(what, name, one) for name, one in value.items()}
+
+
+def environment_changes(what: str, value: object) -> dict[bytes, bytes | None]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise wrong_type(what, "a mapping of str to str or None", value)
+    return {
+        _variable(what, name): None if one is None else _variable_value(what, name, one)
+        for name, one in value.items()
+    }
+
+
+def _variable(what: str, name: object) -> bytes:
+    if not isinstance(name, (str, bytes)):
+        raise wrong_type(f"a name in {what}", "a str", name)
+    key = encode(f"a name in {what}", name)
+    if not key or b"=" in key:
+        raise InvalidConfigError(f"{what} has a name that is empty or holds '='")
+    return key
+
+
+def _variable_value(what: str, name: object, value: object) -> bytes:
+    # The value may be a secret: messages name the variable only.
+    if not isinstance(value, (str, bytes)):
+        raise wrong_type(f"{what}[{name!r}]", "a str", value)
+    return encode(f"{what}[{name!r}]", value)
 
 
 def labels(what: str, value: object) -> dict[str, str]:

@@ -275,11 +275,12 @@ class AsyncMachine:
         self,
         *,
         labels: Mapping[str, str | None] | None = None,
+        env: Mapping[str, str | None] | None = None,
         idle_stop: Seconds | None | Unchanged = UNCHANGED,
         idle_suspend: Seconds | None | Unchanged = UNCHANGED,
     ) -> None:
         """As `Machine.update`."""
-        await drive(self._requests.update(labels, changed(idle_stop=idle_stop, idle_suspend=idle_suspend)))
+        await drive(self._requests.update(labels, env, changed(idle_stop=idle_stop, idle_suspend=idle_suspend)))
 
     async def wait(self, what: Literal["ready", "ended"] = "ended", *, timeout: Seconds | None = None) -> MachineInfo:
         """As `Machine.wait`."""

@@ -270,11 +270,14 @@ class Machine:
         self,
         *,
         labels: Mapping[str, str | None] | None = None,
+        env: Mapping[str, str | None] | None = None,
         idle_stop: Seconds | None | Unchanged = UNCHANGED,
         idle_suspend: Seconds | None | Unchanged = UNCHANGED,
     ) -> None:
-        """Changes labels (None: the label goes) and, from the next start on, idle times (None: never)."""
-        wait(self._requests.update(labels, changed(idle_stop=idle_stop, idle_suspend=idle_suspend)))
+        """Changes labels (None: the label goes) and, from the next start on, the environment of commands (None: the
+        variable goes) and idle times (None: never). `InvalidConfigError` also for the environment of an ephemeral
+        machine, which has no next start."""
+        wait(self._requests.update(labels, env, changed(idle_stop=idle_stop, idle_suspend=idle_suspend)))
 
     def wait(self, what: Literal["ready", "ended"] = "ended", *, timeout: Seconds | None = None) -> MachineInfo:
         """Waits until it accepts commands (``ready``) or has no process (``ended``)."""

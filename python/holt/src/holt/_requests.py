@@ -259,9 +259,10 @@ class Requests:
         }
         return Request(self.native.resize(options), _types.resources)
 
-    def update(self, labels: object, changes: dict[str, object]) -> Request[None]:
+    def update(self, labels: object, env: object, changes: dict[str, object]) -> Request[None]:
         options: dict[str, Any] = {name: check.seconds(name, value) for name, value in changes.items()}
         options["labels"] = check.label_changes("labels", labels)
+        options["env"] = check.environment_changes("env", env)
         return Request(self.native.update(options), nothing)
 
     def wait(self, what: object, timeout: object) -> Request[_types.MachineInfo]:
