@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,25 +13,13 @@ import pytest
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
-import holt
-
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ROOT / "examples" / "python"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    prepared = Path(os.environ.get("HOLT_HOME") or "/nonexistent")
-    if not (prepared / "data/engine/engine.json").exists():
-        pytest.skip("HOLT_HOME has no prepared engine; scripts/test prepares one")
-    home = tmp_path_factory.mktemp("home")
-    for shared in ("data", "cache"):
-        (prepared / shared).mkdir(exist_ok=True)
-        (home / shared).symlink_to(prepared / shared)
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("HOLT_HOME", str(home))
-        yield
-        assert holt.Machine.list() == []
+def own_home(home: Path) -> None:
+    """All tests here need an engine."""
 
 
 def run(name: str) -> str:

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,17 +40,9 @@ class Trial:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A home with the prepared engine and images, and with machines of its own."""
-    prepared = os.environ.get("HOLT_HOME")
-    if not prepared or not (Path(prepared) / "data/engine/engine.json").exists():
-        pytest.skip("HOLT_HOME has no prepared engine; scripts/test prepares one")
-    folder = tmp_path / "home"
-    folder.mkdir()
-    for shared in ("data", "cache"):
-        (Path(prepared) / shared).mkdir(exist_ok=True)
-        (folder / shared).symlink_to(Path(prepared) / shared)
-    return folder
+def home(tmp_path: Path, make_home: Callable[[Path], Path]) -> Path:
+    """A home for each test: `harbor` is a program of its own."""
+    return make_home(tmp_path / "home")
 
 
 def harbor_environment(home: Path, tmp_path: Path) -> dict[str, str]:

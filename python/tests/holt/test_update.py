@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -26,7 +27,7 @@ def test_an_ephemeral_machine_has_no_next_start_to_change(machine: holt.Machine)
     assert machine.info().env_names == ("FROM_MACHINE",)
 
 
-def test_an_event_loop_changes_an_environment_too(home: object) -> None:
+def test_an_event_loop_changes_an_environment_too(home: Path) -> None:
     async def main() -> None:
         made = await holt.AsyncMachine.define(env={"FIRST": "one", "SECOND": "two"})
         try:

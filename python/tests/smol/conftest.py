@@ -1,8 +1,4 @@
-"""Machines for the tests that need one; the others run without an engine.
-
-Tests take the prepared home from HOLT_HOME and work in one of their own, which shares its engine, images and
-templates.
-"""
+"""Machines for the tests that need one; the others run without an engine."""
 
 import json
 import os
@@ -31,23 +27,11 @@ def behaviour() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home with the prepared engine and machines of its own; at the end none may be left in it."""
-    prepared = os.environ.get("HOLT_HOME")
-    if not prepared or not (Path(prepared) / "data/engine/engine.json").exists():
-        pytest.skip("HOLT_HOME has no prepared engine; scripts/test prepares one")
-    folder = tmp_path_factory.mktemp("home")
-    for shared in ("data", "cache"):
-        (Path(prepared) / shared).mkdir(exist_ok=True)
-        (folder / shared).symlink_to(Path(prepared) / shared)
+def home(home: Path) -> Iterator[Path]:
+    """The home of this run, with nothing that points to a cloud."""
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("HOLT_HOME", str(folder))
         environment.delenv("SMOL_CLOUD_TOKEN", raising=False)
-        yield folder
-        left = [machine.name for machine in smol.Machine.list()]
-        for name in left:
-            smol.Machine.delete_by_name(name)
-    assert left == [], "every test deletes its machines"
+        yield home
 
 
 def find_processes(marker: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Machines by the dozen and in trouble. The tests have a home of their own, with the engine and images of HOLT_HOME."""
+"""Machines by the dozen and in trouble."""
 
 from __future__ import annotations
 
@@ -9,27 +9,15 @@ from pathlib import Path
 
 import pytest
 
+import footprint
 from footprint import Footprint, machine_folders, processes_of, settled_growth
 
 import holt
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    prepared = Path(os.environ.get("HOLT_HOME") or "/nonexistent")
-    if not (prepared / "data/engine/engine.json").exists():
-        pytest.skip("HOLT_HOME has no prepared engine; scripts/test prepares one")
-    home = tmp_path_factory.mktemp("home")
-    for shared in ("data", "cache"):
-        (prepared / shared).mkdir(exist_ok=True)
-        (home / shared).symlink_to(prepared / shared)
-    os.environ["HOLT_HOME"] = str(home)
-    yield home
-    left = {info.name for info in holt.Machine.list()}
-    for name in left:
-        holt.Machine.open(name).remove(force=True)
-    os.environ["HOLT_HOME"] = str(prepared)
-    assert not left, f"tests left machines behind: {sorted(left)}"
+def own_home(home: Path) -> None:
+    """All tests here need an engine."""
 
 
 @pytest.fixture
@@ -38,11 +26,7 @@ def nothing_left() -> Iterator[None]:
     before = Footprint.now()
     yield
     growth = settled_growth(before, besides=["threads"])
-    assert not growth, f"left behind: {growth}; {sorted(machine_folders())}, processes {processes_of(own())}"
-
-
-def own() -> Path:
-    return Path(os.environ["HOLT_HOME"])
+    assert not growth, f"left behind: {growth}; {sorted(machine_folders())}, processes {processes_of(footprint.home())}"
 
 
 @pytest.fixture
