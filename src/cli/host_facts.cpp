@@ -1,10 +1,10 @@
 #include "cli/host_facts.hpp"
 
+#include "holt/base/disk_space.hpp"
 #include "holt/base/process.hpp"
 #include "holt/image/engine_files.hpp"
 
 #include <cstdlib>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace holt::cli {
@@ -70,9 +70,7 @@ Json engine_versions(Session& session) {
 }
 
 std::optional<std::uint64_t> free_bytes(std::filesystem::path path) {
-  struct statvfs facts{};
-  if (::statvfs(nearest_existing(std::move(path)).c_str(), &facts) != 0) return std::nullopt;
-  return std::uint64_t{facts.f_bavail} * facts.f_frsize;
+  return free_disk_bytes(nearest_existing(std::move(path)));
 }
 
 bool is_writable(std::filesystem::path path) {
