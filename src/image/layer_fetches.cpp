@@ -1,6 +1,7 @@
 #include "image/layer_fetches.hpp"
 
 #include "holt/base/error.hpp"
+#include "image/space.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -137,9 +138,14 @@ void LayerFetches::download(Job& job, FileLock lock) {
     download.commit();
   } catch (const Error& error) {
     // Neither wrong bytes nor a full disk are for a later try to go on from.
-    if (error.code() == ErrorCode::digest_mismatch || error.code() == ErrorCode::storage_full)
-      download.discard();
-    throw;
+    if (error.code() == ErrorCode::digest_mismatch) download.discard();
+    if (error.code() != ErrorCode::storage_full) throw;
+    Error full = with_space_need(error, {.folder = blobs_.images(),
+                                         .file = blobs_.partial(job.blob.digest),
+                                         .bytes = job.blob.size,
+                                         .what = fmt::format("the layer {}", job.blob.digest)});
+    download.discard();
+    throw full;
   }
   std::lock_guard held(mutex_);
   downloaded_.push_back(job.blob.digest);
