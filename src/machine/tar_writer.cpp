@@ -1,6 +1,7 @@
 #include "machine/tar_writer.hpp"
 
 #include "holt/base/error.hpp"
+#include "image/archive_writer.hpp"
 #include "machine/file_streams.hpp"
 
 #include <algorithm>
@@ -43,11 +44,9 @@ TarWriter::TarWriter(const TarOutput& output, std::string root_name)
 
 TarWriter::~TarWriter() {
   if (!finished_) {
-    // An unfinished tar stays unfinished: the last entry is not padded, and what is left goes nowhere.
-    // Without the close libarchive would not free its buffer.
-    archive_write_fail(handle_);
+    // An unfinished tar stays unfinished: what is left goes nowhere.
     dropping_ = true;
-    archive_write_close(handle_);
+    image::give_up_archive(handle_);
   }
   archive_write_free(handle_);
 }

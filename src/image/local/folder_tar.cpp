@@ -1,6 +1,7 @@
 #include "image/local/folder_tar.hpp"
 
 #include "holt/base/error.hpp"
+#include "image/archive_writer.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -76,11 +77,7 @@ FolderTar::FolderTar(fs::path folder, std::optional<CancellationToken> cancel)
 }
 
 FolderTar::~FolderTar() {
-  if (finished_) return;
-  // Otherwise all that is missing would be written as zeros. Without the close libarchive would not free its
-  // buffer.
-  archive_write_fail(writer_.get());
-  archive_write_close(writer_.get());
+  if (!finished_) give_up_archive(writer_.get());
 }
 
 long FolderTar::collect(archive* /*writer*/, void* self, const void* bytes, std::size_t size) {
