@@ -9,6 +9,7 @@
 #include "image/local/plain_archive.hpp"
 #include "image/local/root_folder.hpp"
 #include "image/local/saved_source.hpp"
+#include "image/local/source_files.hpp"
 
 #include <array>
 #include <cerrno>
@@ -71,10 +72,7 @@ class Import {
 
  private:
   bool is_layout_folder() const {
-    auto has = [&](const char* name) {
-      std::error_code error;
-      return fs::symlink_status(location_.path / name, error).type() > fs::file_type::not_found;
-    };
+    auto has = [&](const char* name) { return has_entry(location_.path, name); };
     return has("oci-layout") || (has("index.json") && has("blobs"));
   }
 

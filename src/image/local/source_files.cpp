@@ -22,6 +22,11 @@ Error invalid(std::string_view name, std::string_view reason) {
 
 }  // namespace
 
+bool has_entry(const std::filesystem::path& folder, std::string_view name) {
+  std::error_code error;
+  return std::filesystem::symlink_status(folder / name, error).type() > std::filesystem::file_type::not_found;
+}
+
 std::optional<std::string> clean_member_name(std::string_view name) {
   if (name.starts_with('/')) return std::nullopt;
   std::vector<std::string_view> parts;

@@ -84,6 +84,9 @@ std::string read_slice(const FileSlice& slice, std::size_t limit, std::string_vi
 /// At most `bytes` of it from `at` on.
 std::string read_at(const FileSlice& slice, std::uint64_t at, std::size_t bytes);
 
+/// Whether a folder has an entry of that name, of whatever kind; no where it cannot be asked.
+bool has_entry(const std::filesystem::path& folder, std::string_view name);
+
 /// A relative name without "." and empty components; nothing for an absolute one or one with "..".
 std::optional<std::string> clean_member_name(std::string_view name);
 
