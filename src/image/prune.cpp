@@ -1,4 +1,5 @@
 // What nothing needs goes.
+#include "holt/base/disk_usage.hpp"
 #include "holt/base/error.hpp"
 #include "holt/image/pull.hpp"
 #include "image/blob_needs.hpp"
@@ -11,23 +12,10 @@
 #include <chrono>
 #include <filesystem>
 #include <set>
-#include <sys/stat.h>
 
 namespace holt::image {
 namespace fs = std::filesystem;
 namespace {
-
-std::uint64_t blocks_of(const fs::path& file) {
-  struct stat info{};
-  return ::lstat(file.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_blocks) * 512 : 0;
-}
-
-std::uint64_t blocks_in(const fs::path& folder) {
-  std::uint64_t bytes = 0;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder, error)) bytes += blocks_of(entry.path());
-  return bytes;
-}
 
 /// An image that is in use now, that has gone, or that somebody is at.
 bool is_passed_over(ErrorCode code) {
@@ -74,7 +62,7 @@ class Pruning {
     fs::path folder = folders_.entry(digest);
     if (!is_old(folder) || is_needed(image)) return;
     auto names = names_of(digest);
-    std::uint64_t bytes = blocks_in(folder);
+    std::uint64_t bytes = disk_bytes_below(folder);
     if (!options_.dry_run) {
       try {
         add(remove_image(folders_, digest,
@@ -105,7 +93,7 @@ class Pruning {
     for (const std::string& digest : candidates) {
       if (needed.contains(digest)) continue;
       report_.blobs.push_back(digest);
-      report_.bytes += blocks_of(blobs_.path(digest)) + blocks_of(blobs_.partial(digest));
+      report_.bytes += disk_bytes(blobs_.path(digest)) + disk_bytes(blobs_.partial(digest));
     }
   }
 

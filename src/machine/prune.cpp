@@ -1,9 +1,9 @@
 #include "holt/machine/prune.hpp"
 
+#include "holt/base/disk_usage.hpp"
 #include "holt/base/error.hpp"
 #include "holt/base/log.hpp"
 #include "holt/image/pull.hpp"
-#include "machine/disk_usage.hpp"
 #include "machine/info.hpp"
 #include "machine/lifecycle.hpp"
 #include "machine/template.hpp"
@@ -64,7 +64,7 @@ class Pruning {
       auto last_use = std::filesystem::exists(folder.status_file()) ? folder.status_file() : folder.path();
       if (!ended || !is_old(last_use)) continue;
       gone_.insert(info.name);
-      take(PruneKind::machines, info.name, blocks_below(folder.path()),
+      take(PruneKind::machines, info.name, disk_bytes_below(folder.path()),
            [&] { remove_machine(folders_, folder, {.mode = RemoveMode::stopped_only}); });
     }
   }
@@ -113,7 +113,7 @@ class Pruning {
     TemplateStore store(host_.directories.cache / "templates");
     for (const auto& found : store.all()) {
       if (!is_old(found / "template.json")) continue;
-      take(PruneKind::templates, found.filename().string(), blocks_below(found),
+      take(PruneKind::templates, found.filename().string(), disk_bytes_below(found),
            [&] { store.remove(found); });
     }
   }

@@ -1,9 +1,9 @@
 #include "holt/machine/repair.hpp"
 
+#include "holt/base/disk_usage.hpp"
 #include "holt/base/error.hpp"
 #include "holt/base/log.hpp"
 #include "holt/machine/availability.hpp"
-#include "machine/disk_usage.hpp"
 #include "machine/host_facts.hpp"
 #include "machine/lifecycle.hpp"
 #include "machine/template.hpp"
@@ -137,7 +137,7 @@ std::vector<BrokenMachine> broken_machines(const HostConfig& host) {
     auto folder = folders.of(name);
     auto reason = damage_of(folder);
     if (!reason.empty())
-      broken.push_back({.name = name, .reason = reason, .bytes = blocks_below(folder.path())});
+      broken.push_back({.name = name, .reason = reason, .bytes = disk_bytes_below(folder.path())});
   }
   return broken;
 }
