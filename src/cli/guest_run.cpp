@@ -2,6 +2,7 @@
 
 #include "cli/errors.hpp"
 #include "cli/guest_signals.hpp"
+#include "cli/output_file.hpp"
 #include "cli/stdin_forwarder.hpp"
 #include "holt/base/encoding.hpp"
 #include "holt/base/files.hpp"
@@ -176,8 +177,12 @@ Json guest_exit_json(const GuestExit& exit) {
 
 GuestExit with_exit_code_file(const Session& session, const std::optional<std::string>& file,
                               const std::function<GuestExit()>& body) {
+  if (file) check_output_file("--exit-code-file", *file);
   auto write = [&](const Json& json) {
-    if (file) write_file_atomically(*file, dump_json(json) + "\n", {.mode = 0644});
+    if (!file) return;
+    auto text = dump_json(json) + "\n";
+    if (auto special = open_special_file(*file)) return write_all(special->get(), text);
+    write_file_atomically(*file, text, {.mode = 0644});
   };
   try {
     auto exit = body();

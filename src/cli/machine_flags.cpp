@@ -4,6 +4,7 @@
 #include "holt/base/files.hpp"
 
 #include <cstdlib>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -14,19 +15,23 @@ constexpr std::size_t k_longest_env_file = std::size_t{4} << 20;
 
 using Environment = std::map<std::string, std::string>;
 
-void add_entry(Environment& env, const std::string& entry) {
+/// `place` is where the entry stands: the flag, or file and line.
+void add_entry(Environment& env, const std::string& entry, const std::string& place) {
   auto equals = entry.find('=');
   auto name = entry.substr(0, equals);
-  if (name.empty())
-    throw usage_error("--env: a variable has no name", "Write NAME=VALUE, or NAME to copy it.");
+  if (name.empty()) {
+    throw usage_error(fmt::format("{}: a variable has no name", place),
+                      "Write NAME=VALUE, or NAME to copy it.");
+  }
   if (equals != std::string::npos) {
     env[name] = entry.substr(equals + 1);
     return;
   }
   const char* value = std::getenv(name.c_str());
   if (value == nullptr) {
-    throw usage_error(fmt::format("--env: {} is not set here, so it cannot be copied", printable(name, 80)),
-                      "Write NAME=VALUE to set it.");
+    throw usage_error(
+        fmt::format("{}: {} is not set here, so it cannot be copied", place, printable(name, 80)),
+        "Write NAME=VALUE to set it.");
   }
   env[name] = value;
 }
@@ -35,19 +40,26 @@ void add_entry(Environment& env, const std::string& entry) {
 
 std::map<std::string, std::string> parse_env(const std::vector<std::string>& entries) {
   Environment env;
-  for (const auto& entry : entries) add_entry(env, entry);
+  for (const auto& entry : entries) add_entry(env, entry, "--env");
   return env;
 }
 
 std::map<std::string, std::string> read_env_file(const std::string& path) {
+  std::string text;
+  try {
+    text = read_file(path, k_longest_env_file);
+  } catch (const Error& error) {
+    throw file_error("--env-file", error);
+  }
   Environment env;
-  std::string text = read_file(path, k_longest_env_file);
-  std::size_t at = 0;
-  while (at < text.size()) {
-    auto end = std::min(text.find('\n', at), text.size());
-    auto line = text.substr(at, end - at);
-    if (!line.empty() && line.front() != '#') add_entry(env, line);
-    at = end + 1;
+  std::istringstream lines(text);
+  unsigned number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    number++;
+    if (line.ends_with('\r')) line.pop_back();
+    line.erase(0, std::min(line.find_first_not_of(" \t"), line.size()));
+    if (line.empty() || line.front() == '#') continue;
+    add_entry(env, line, fmt::format("--env-file {}, line {}", printable(path, 200), number));
   }
   return env;
 }
@@ -85,7 +97,9 @@ void MachineFlags::declare(Options& options) {
 
 MachineConfig MachineFlags::config() const {
   MachineConfig config;
-  for (const auto& file : env_files_) config.env.merge(read_env_file(file));
+  for (const auto& file : env_files_) {
+    for (auto& [name, value] : read_env_file(file)) config.env[name] = value;
+  }
   for (auto& [name, value] : parse_env(env_)) config.env[name] = value;
   for (const auto& label : labels_) {
     auto equals = label.find('=');

@@ -16,7 +16,8 @@ namespace holt::cli {
 /// NAME=VALUE pairs; a bare NAME is copied from holt's own environment. Throws Error USAGE that names the
 /// entry and never its value.
 std::map<std::string, std::string> parse_env(const std::vector<std::string>& entries);
-/// Lines of NAME=VALUE or NAME; empty lines and those with '#' in front are left out. Throws Error.
+/// Lines of NAME=VALUE or NAME; blanks in front, empty lines and those with '#' in front are left out. Throws
+/// Error that names the file and, for a mistake in it, the line.
 std::map<std::string, std::string> read_env_file(const std::string& path);
 
 class MachineFlags {

@@ -167,9 +167,10 @@ END
   export ANTHROPIC_API_KEY=x ANTHROPIC_BASE_URL=http://127.0.0.1:9
   echo '{"not": "a history"}' > "$BATS_TEST_TMPDIR/bad.json"
   holt_ --json agent run --history "$BATS_TEST_TMPDIR/bad.json" 'Go on.'
-  expect_code 1
+  expect_code 2
   expect_json_error INVALID_CONFIG
   holt_ --json agent run --history /no/such/file 'Go on.'
+  expect_code 2
   expect_json_error NOT_FOUND
   holt_ --json agent run --save /no/such/folder/x 'Go.'
   expect_code 2

@@ -95,6 +95,26 @@ teardown_file() { remove_own_machine; }
   jq -e 'keys == ["durationMs","exitCode","oom","origin","signal","timedOut"]' "$BATS_TEST_TMPDIR/code"
 }
 
+@test "AnExitCodeFileThatIsAPipeIsWrittenToAndStays" {
+  mkfifo "$BATS_TEST_TMPDIR/pipe"
+  cat "$BATS_TEST_TMPDIR/pipe" > "$BATS_TEST_TMPDIR/code" 3>&- &
+  reader=$!
+  holt_ exec --exit-code-file "$BATS_TEST_TMPDIR/pipe" "$machine" sh -c 'exit 3'
+  expect_code 3
+  wait "$reader"
+  [ -p "$BATS_TEST_TMPDIR/pipe" ]
+  jq -e '.exitCode == 3' "$BATS_TEST_TMPDIR/code"
+}
+
+@test "OfSeveralFilesOfVariablesTheLaterCountsAndAFlagOverBoth" {
+  cd "$BATS_TEST_TMPDIR"
+  printf 'A=1\nB=1\nC=1\n' > first
+  printf '# comment\n\n  B=2\r\nC=2' > second
+  holt_ run -e C=3 --env-file first --env-file second -- sh -c 'printf %s "$A$B$C"'
+  expect_code 0
+  expect_out 123
+}
+
 @test "EverythingBehindTheNameIsTheGuests" {
   holt_ exec "$machine" echo --json -x -- --timeout=3
   expect_out "--json -x -- --timeout=3"

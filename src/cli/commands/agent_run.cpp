@@ -2,6 +2,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/errors.hpp"
 #include "cli/machines.hpp"
+#include "cli/output_file.hpp"
 #include "holt/agent/agent.hpp"
 #include "holt/base/files.hpp"
 #include "holt/harness/coder.hpp"
@@ -11,7 +12,6 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <optional>
@@ -115,7 +115,7 @@ class AgentRunCommand : public Command {
     if (events_ && session.globals.json) throw usage_error("--events and --json exclude each other");
     auto prompt = read_prompt();
     auto history = read_history();
-    check_save();
+    if (save_) check_output_file("--save", *save_);  // before the model is paid for
     if (auto verdict = cached_accelerator(session.host())) session.warn_of(verdict->accelerator);
     session.interrupts.set_patience(k_patience);
     Ending ending;
@@ -154,7 +154,12 @@ class AgentRunCommand : public Command {
       return Error(code, fmt::format("--save {}: {}", printable(*save_, 200), reason));
     };
     try {
-      write_file_atomically(*save_, record.all_messages_json() + "\n");
+      auto text = record.all_messages_json() + "\n";
+      if (auto special = open_special_file(*save_)) {
+        write_all(special->get(), text);
+      } else {
+        write_file_atomically(*save_, text);
+      }
       return std::nullopt;
     } catch (const Error& error) {
       return failure(error.code(), error.what());
@@ -179,23 +184,9 @@ class AgentRunCommand : public Command {
     try {
       return messages_from_json(read_file(*history_, k_longest_history));
     } catch (const Error& error) {
-      throw Error(
-          error.code(), fmt::format("--history {}: {}", printable(*history_, 200), error.what()),
-          {.hint =
-               "It must be a file that 'holt agent run --save' has written, or a history of Pydantic AI."});
-    }
-  }
-
-  /// A folder that is missing, or in the file's place, is noticed before the model is paid for.
-  void check_save() const {
-    if (!save_) return;
-    auto folder = std::filesystem::absolute(*save_).parent_path();
-    std::error_code ignored;
-    if (save_->empty() || !std::filesystem::is_directory(folder, ignored)) {
-      throw usage_error(fmt::format("--save: there is no folder {}", printable(folder.string(), 200)));
-    }
-    if (std::filesystem::is_directory(*save_, ignored)) {
-      throw usage_error(fmt::format("--save: {} is a folder", printable(*save_, 200)));
+      throw file_error(
+          fmt::format("--history {}", printable(*history_, 200)), error,
+          "It must be a file that 'holt agent run --save' has written, or a history of Pydantic AI.");
     }
   }
 

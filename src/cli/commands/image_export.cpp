@@ -1,6 +1,7 @@
 #include "cli/commands/commands.hpp"
 #include "cli/errors.hpp"
 #include "cli/images.hpp"
+#include "cli/output_file.hpp"
 #include "holt/base/fd.hpp"
 #include "holt/base/files.hpp"
 
@@ -34,7 +35,12 @@ class ImageExportCommand : public Command {
   Outcome run(Session& session) override {
     if (!file_) throw usage_error("say where to: -o FILE, or -o - for standard output");
     if (file_ == "-") return write_to_output(session);
+    check_output_file("--output", *file_);
     image::Store store(session.host().directories);
+    if (auto special = open_special_file(*file_)) {
+      image::export_image(store, name_, special->get(), {.cancel = session.interrupts.token()});
+      return ToolExit{};
+    }
     // Under another name first, so that a file of this name is a whole image.
     auto part = *file_ + ".part";
     try {
