@@ -3,6 +3,7 @@
 #include "cli/errors.hpp"
 #include "cli/units.hpp"
 
+#include <cctype>
 #include <iostream>
 #include <string>
 #include <unistd.h>
@@ -11,14 +12,15 @@
 
 namespace holt::cli {
 
-void confirm_deletion(Session& session, std::string_view verb, std::uint64_t bytes) {
+void confirm_deletion(Session& session, std::string_view verb, std::string_view what,
+                      std::string_view instead) {
   if (session.globals.no_input || ::isatty(STDIN_FILENO) == 0) {
-    throw usage_error(fmt::format("'{}' would ask, and nobody can answer here", verb),
-                      "Give --force, or --dry-run to look.");
+    throw usage_error(fmt::format("'{}' would ask, and nobody can answer here", verb), std::string(instead));
   }
-  session.output.err(fmt::format("holt: delete these, {}? [y/N] ", show_size(bytes)));
+  session.output.err(fmt::format("holt: delete {}? [y/N] ", what));
   std::string answer;
   std::getline(std::cin, answer);
+  for (auto& c : answer) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (answer != "y" && answer != "yes") throw Error(ErrorCode::cancelled, "Nothing was deleted");
 }
 

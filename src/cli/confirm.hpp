@@ -3,13 +3,13 @@
 
 #include "cli/session.hpp"
 
-#include <cstdint>
 #include <string_view>
 
 namespace holt::cli {
 
-/// Asks whether what has been named may go. Throws Error CANCELLED for anything but yes, USAGE where nobody
-/// can answer.
-void confirm_deletion(Session& session, std::string_view verb, std::uint64_t bytes);
+/// Asks "delete WHAT?". Throws Error CANCELLED for anything but yes, USAGE where nobody can answer; `instead`
+/// is its hint.
+void confirm_deletion(Session& session, std::string_view verb, std::string_view what,
+                      std::string_view instead);
 
 }  // namespace holt::cli

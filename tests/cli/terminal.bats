@@ -111,3 +111,18 @@ none"
   expect_has '\x1b]52;c;aGk=\x07\x1b[2Jplain words'
   "$HOLT" logs -n 1 "$machine" | grep -q $'\033]52;c;aGk=\a\033\[2Jplain words'
 }
+
+@test "FRONT-04 ADeletionIsAskedForOnATerminalAndTakesAYesInAnyCase" {
+  "$HOLT" create "$machine-3" --label gone=soon > /dev/null
+  typed 24 80 '[y/N]' 'n\n' -- "$HOLT" rm --filter label=gone=soon
+  expect_has "Nothing was deleted"
+  expect_has "[code 1]"
+  "$HOLT" inspect "$machine-3" > /dev/null
+  holt_ rm --filter label=gone=soon < /dev/null
+  expect_code 2
+  expect_err_has --force
+  typed 24 80 '[y/N]' 'Y\n' -- "$HOLT" rm --filter label=gone=soon
+  expect_has "[code 0]"
+  holt_ inspect "$machine-3"
+  expect_code 1
+}

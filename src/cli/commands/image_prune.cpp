@@ -37,7 +37,8 @@ class ImagePruneCommand : public Command {
       if (found.images.empty() && found.blobs.empty()) return print(session, found);
       for (const auto& name : found.images) session.note(fmt::format("image {}", name));
       session.note(fmt::format("{} layers and documents", found.blobs.size()));
-      confirm_deletion(session, "image prune", found.bytes);
+      confirm_deletion(session, "image prune", fmt::format("these, {}", show_size(found.bytes)),
+                       "Give --force, or --dry-run to look.");
     }
     options.dry_run = false;
     return print(session, image::prune(store, options));

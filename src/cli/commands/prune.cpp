@@ -52,7 +52,8 @@ class PruneCommand : public Command {
   static bool confirm(Session& session, const PruneResult& found) {
     if (found.items.empty()) return false;
     for (const auto& item : found.items) session.note(fmt::format("{} {}", to_string(item.kind), item.name));
-    confirm_deletion(session, "prune", found.bytes());
+    confirm_deletion(session, "prune", fmt::format("these, {}", show_size(found.bytes())),
+                     "Give --force, or --dry-run to look.");
     return true;
   }
 

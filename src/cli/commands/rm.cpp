@@ -1,11 +1,10 @@
 #include "cli/commands/commands.hpp"
+#include "cli/confirm.hpp"
 #include "cli/errors.hpp"
 #include "cli/filters.hpp"
 #include "cli/machines.hpp"
 
-#include <iostream>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include <fmt/format.h>
@@ -40,7 +39,10 @@ class RmCommand : public Command {
       for (const auto& info : Machine::list_all(session.host())) {
         if (matches_all(info, filters)) names_.push_back(info.name);
       }
-      if (!names_.empty()) confirm(session);
+      if (!names_.empty() && !force_) {
+        confirm_deletion(session, "rm", fmt::format("{} machines and their disks", names_.size()),
+                         "Give --force, or the names.");
+      }
     }
     Successes removed(session);
     for_each_name(
@@ -50,18 +52,6 @@ class RmCommand : public Command {
   }
 
  private:
-  void confirm(Session& session) const {
-    if (force_) return;
-    if (session.globals.no_input || ::isatty(STDIN_FILENO) == 0) {
-      throw usage_error("'rm' of machines without their names would ask, and nobody can answer here",
-                        "Give --force to delete them.");
-    }
-    session.output.err(fmt::format("holt: delete {} machines and their disks? [y/N] ", names_.size()));
-    std::string answer;
-    std::getline(std::cin, answer);
-    if (answer != "y" && answer != "yes") throw Error(ErrorCode::cancelled, "Nothing was deleted");
-  }
-
   void remove(Session& session, const std::string& name, Successes& removed) const {
     RemoveOptions options{.mode = force_ ? RemoveMode::force : RemoveMode::stopped_only,
                           .call = session.call()};
