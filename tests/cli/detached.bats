@@ -32,7 +32,8 @@ three"
   holt_ exec --wait "$id"
   expect_code 9
   id=$("$HOLT" exec -d "$machine" sleep 300)
-  holt_ exec --kill KILL "$id"
+  holt_ --json exec --kill KILL "$id"
+  expect_json ".machine == \"$machine\" and .id == \"$id\" and .signal == 9"
   expect_code 0
   holt_ exec --kill SIGKILL "$id"
   expect_code 0

@@ -35,7 +35,11 @@ class DevReplayCommand : public Command {
     options.on_misfit = [&session](const std::string& misfit) { session.output.note(misfit); };
     if (until_done_) options.on_all_used = [done] { done.cancel(); };
     ReplayServer server(ReplayScript::load(file_), std::move(options));
-    session.output.line(server.url());
+    if (session.globals.json) {
+      session.output.json({{"url", server.url()}});
+    } else {
+      session.output.line(server.url());
+    }
     wait(session.interrupts.token(), done);
     auto report = server.stop();
     for (auto line : report.unused)

@@ -119,6 +119,10 @@ class ExecCommand : public Command {
     } else {
       machine.signal_command(id, signal, session.call());
     }
+    if (session.globals.json) {
+      session.output.json(
+          {{"machine", machine.name()}, {"id", machine.name() + ":" + id}, {"signal", signal}});
+    }
     return ToolExit{};
   }
 

@@ -35,6 +35,10 @@ class ImageBuildDefaultCommand : public Command {
 
   Outcome run(Session& session) override {
     auto recipe = default_image_recipe(packages_.value_or(""));
+    if (print_recipe_ && session.globals.json) {
+      session.output.json(Json(recipe));
+      return ToolExit{};
+    }
     if (print_recipe_) {
       for (const auto& word : recipe) session.output.line(word);
       return ToolExit{};
@@ -59,13 +63,15 @@ class ImageBuildDefaultCommand : public Command {
   image::Image build(Session& session, const std::vector<std::string>& recipe,
                      const std::filesystem::path& tar) const {
     if (!std::filesystem::exists(tar)) make_root_tar(session, recipe, tar);
-    image::ImportOptions options{.config = default_image_config(), .cancel = session.interrupts.token()};
+    auto host = session.host();
+    image::ImportOptions options{
+        .config = default_image_config(), .limits = host.image_limits, .cancel = session.interrupts.token()};
     options.progress = [&session](const image::Progress& progress) {
       if (session.globals.quiet) return;
       session.output.progress(
           fmt::format("holt: {} entries, {}", progress.entries, show_size(progress.unpacked_bytes)));
     };
-    image::Store store(session.host().directories);
+    image::Store store(host.directories);
     auto image = store.import_root_tar(tar, name_.value_or(std::string(image::k_default_image)), options);
     session.output.clear_progress();
     return image;

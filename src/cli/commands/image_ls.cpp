@@ -23,6 +23,10 @@ class ImageLsCommand : public Command {
             .takes_format = true};
   }
 
+  void declare(Options& options) override {
+    options.flag("-q,--names", names_only_, "References only, one a line");
+  }
+
   Outcome run(Session& session) override {
     auto users = image_users(session);
     std::vector<Json> images;
@@ -30,6 +34,8 @@ class ImageLsCommand : public Command {
       images.push_back(image_json(image, users));
     if (session.globals.json) {
       session.output.json(Json(images));
+    } else if (names_only_) {
+      for (const auto& image : images) session.output.line(image["reference"].get<std::string>());
     } else if (session.globals.format) {
       for (const auto& image : images) session.output.line(format_template(*session.globals.format, image));
     } else {
@@ -50,6 +56,8 @@ class ImageLsCommand : public Command {
     }
     session.output.out(format_table({"REFERENCE", "DIGEST", "SIZE", "CREATED", "USED BY"}, rows));
   }
+
+  bool names_only_ = false;
 };
 
 }  // namespace
