@@ -74,7 +74,8 @@ int run_program(const std::vector<std::string>& argv) {
     if (interrupts.signal() && !json) {
       output.note("interrupted");
     } else {
-      show_error(output, error, json ? ErrorStyle::json : ErrorStyle::text);
+      show_error(output, with_help_hint(error, named_command(argv, commands)),
+                 json ? ErrorStyle::json : ErrorStyle::text);
     }
   };
   auto fail = [&](const Error& error) {

@@ -3,11 +3,11 @@
 #include "cli/errors.hpp"
 #include "cli/help_format.hpp"
 #include "cli/table.hpp"
+#include "cli/verbs.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <numeric>
 #include <span>
 
 #include <CLI/CLI.hpp>
@@ -109,8 +109,15 @@ void refuse_empty_values(const CLI::App& app, std::span<const std::string> words
   }
 }
 
-std::string help_hint(std::string_view verb) {
-  return verb.empty() ? "See 'holt help'." : fmt::format("See 'holt {} --help'.", verb);
+/// "--name has no value" of "--name: 1 required NAME missing".
+std::string in_our_words(const CLI::ArgumentMismatch& error) {
+  std::string text = error.what();
+  auto colon = text.find(": ");
+  if (colon == std::string::npos) return printable(text, 400);
+  auto name = printable(text.substr(0, colon), 80);
+  if (text.ends_with(" missing")) return name + " has no value";
+  if (text.find("At Most 1 ", colon) != std::string::npos) return name + " stands there more than once";
+  return printable(text, 400);
 }
 
 enum class Asked { nothing, help };
@@ -127,90 +134,12 @@ Asked run_app(CLI::App& app, std::span<const std::string> words, std::string_vie
     std::string word = extra.empty() ? "" : printable(extra.front(), 80);
     throw usage_error(fmt::format("{} '{}'", is_flag(word) ? "unknown flag" : "unexpected argument", word),
                       help_hint(verb));
+  } catch (const CLI::ArgumentMismatch& error) {
+    throw usage_error(in_our_words(error), help_hint(verb));
   } catch (const CLI::ParseError& error) {
     throw usage_error(printable(error.what(), 400), help_hint(verb));
   }
   return Asked::nothing;
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
-std::vector<std::string> names_of(const CommandInfo& info) {
-  std::vector<std::string> names{std::string(info.name)};
-  names.insert(names.end(), info.aliases.begin(), info.aliases.end());
-  return names;
-}
-
-struct Found {
-  Command* command = nullptr;
-  std::size_t words = 0;  ///< how many words its name took
-};
-
-Found find_command(std::span<const std::string> words, const Commands& commands) {
-  for (std::size_t length : {2, 1}) {
-    if (words.size() < length) continue;
-    std::string name = length == 2 ? words[0] + " " + words[1] : words[0];
-    for (const auto& command : commands) {
-      auto names = names_of(command->info());
-      if (std::ranges::find(names, name) != names.end()) return {command.get(), length};
-    }
-  }
-  return {};
-}
-
-struct Member {
-  Command* command = nullptr;
-  std::string verb;  ///< "ls" of "image ls"
-};
-
-/// The verbs of a group such as "image", by whatever name they are in it; none where there is no such group.
-std::vector<Member> members_of(const std::string& group, const Commands& commands) {
-  std::vector<Member> members;
-  for (const auto& command : commands) {
-    for (const auto& name : names_of(command->info())) {
-      if (name.starts_with(group + " ")) members.push_back({command.get(), name.substr(group.size() + 1)});
-    }
-  }
-  return members;
-}
-
-Error not_in_group(std::span<const std::string> words, const std::vector<Member>& members) {
-  std::vector<std::string> verbs;
-  for (const auto& member : members) verbs.push_back(member.verb);
-  bool names_one = words.size() > 1 && !words[1].starts_with('-');
-  auto what = names_one ? fmt::format("has no verb '{}'", printable(words[1], 60)) : "needs one of its verbs";
-  return usage_error(
-      fmt::format("'{}' {}", words[0], what),
-      fmt::format("Usage: holt {} {}. See 'holt {} --help'.", words[0], fmt::join(verbs, "|"), words[0]));
-}
-
-Error unknown_verb(std::span<const std::string> words, const Commands& commands) {
-  if (auto members = members_of(words[0], commands); !members.empty()) return not_in_group(words, members);
-  std::string nearest;
-  std::size_t best = 3;
-  for (const auto& command : commands) {
-    for (const auto& name : names_of(command->info())) {
-      auto distance = edit_distance(words[0].substr(0, 40), name);
-      if (distance < best) {
-        best = distance;
-        nearest = name;
-      }
-    }
-  }
-  return usage_error(fmt::format("unknown verb '{}'", printable(words[0], 60)),
-                     nearest.empty() ? help_hint("") : fmt::format("Did you mean '{}'?", nearest));
 }
 
 /// argv cut where the parsers change.
@@ -293,12 +222,34 @@ std::string overview(const Commands& commands) {
 
 std::string help_of_group(const std::string& group, const Commands& commands) {
   auto members = members_of(group, commands);
-  std::erase_if(members, [](const Member& member) { return member.command->info().tail == Tail::anything; });
+  std::erase_if(members,
+                [](const GroupMember& member) { return member.command->info().tail == Tail::anything; });
   std::string text = fmt::format("Example:\n  {}\n\nUsage: holt {} VERB [flags] [arguments]\n\nVerbs:\n",
                                  members.front().command->info().example, group);
   for (const auto& member : members) text += verb_line(member.verb, member.command->info().summary);
   text += fmt::format("\n'holt help {} VERB' has the rest.\n", group);
   return text;
+}
+
+/// What the placeholders of the flags stand for.
+std::string legend_of(std::string_view help) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> k_legend{
+      {{" DURATION ", "DURATION: 500ms, 30s, 1h30m, or seconds"},
+       {" SIZE ", "SIZE: 512K, 64M, 2G, in powers of 1024"},
+       {" NAME[=VALUE] ", "NAME[=VALUE]: LANG=C.UTF-8, or HOME to copy it from here"}}};
+  std::string text;
+  for (auto [placeholder, meaning] : k_legend) {
+    if (help.find(placeholder) != std::string_view::npos)
+      text += fmt::format("{}{}\n", text.empty() ? "\n" : "", meaning);
+  }
+  return text;
+}
+
+std::string aliases_of(const CommandInfo& info) {
+  if (info.aliases.empty()) return {};
+  std::vector<std::string> names;
+  for (auto alias : info.aliases) names.push_back(fmt::format("holt {}", alias));
+  return fmt::format("Also: {}\n", fmt::join(names, ", "));
 }
 
 std::string help_of_verb(Command& command) {
@@ -313,11 +264,12 @@ std::string help_of_verb(Command& command) {
   if (groups == std::string::npos) groups = help.find("\nGlobal flags:");
   std::string text = fmt::format("Example:\n  {}\n\n{}.\n\nUsage: holt {} {}\n", info.example, info.summary,
                                  info.name, info.usage);
+  text += aliases_of(info);
   if (groups != std::string::npos) text += help.substr(groups);
   while (text.ends_with("\n\n")) text.pop_back();
   for (auto gap = text.find("\n\n\n"); gap != std::string::npos; gap = text.find("\n\n\n"))
     text.erase(gap, 1);
-  return text;
+  return text + legend_of(text);
 }
 
 }  // namespace
@@ -329,7 +281,7 @@ Parsed parse(const Words& argv, const Commands& commands, GlobalOptions& globals
   if (globals_app->count("--version") > 0) return {.kind = Parsed::Kind::version};
   if (rest.empty()) throw usage_error("no verb", "See 'holt help'; start with 'holt doctor'.");
 
-  auto found = find_command(rest, commands);
+  auto found = find_verb(rest, commands);
   if (found.command == nullptr) {
     bool is_group = !members_of(rest[0], commands).empty();
     if (is_group && has_help_flag(*globals_app, rest.subspan(1)))
@@ -343,11 +295,16 @@ Parsed parse(const Words& argv, const Commands& commands, GlobalOptions& globals
   return parsed;
 }
 
+Error with_help_hint(const Error& error, const Command* command) {
+  if (error.code() != ErrorCode::usage || !error.hint().empty() || command == nullptr) return error;
+  return usage_error(error.what(), help_hint(command->info().name));
+}
+
 const Command* named_command(const Words& argv, const Commands& commands) {
   GlobalOptions globals;
   auto app = global_app(globals);
   auto end = end_of_flags(*app, argv);
-  return find_command(std::span(argv).subspan(end), commands).command;
+  return find_verb(std::span(argv).subspan(end), commands).command;
 }
 
 bool asks_for_json(const Words& argv, const Commands& commands) {
@@ -358,7 +315,7 @@ bool asks_for_json(const Words& argv, const Commands& commands) {
   std::span<const std::string> words(argv);
   auto outer = global_app(globals);
   auto end = end_of_flags(*outer, words);
-  auto found = find_command(words.subspan(end), commands);
+  auto found = find_verb(words.subspan(end), commands);
   if (found.command != nullptr && found.command->info().tail != Tail::none) {
     auto app = command_app(*found.command, globals);
     end += found.words;

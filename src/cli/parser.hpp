@@ -23,6 +23,9 @@ Parsed parse(const std::vector<std::string>& argv, const Commands& commands, Glo
 /// True when argv or the environment ask for JSON, also where argv is wrong otherwise.
 bool asks_for_json(const std::vector<std::string>& argv, const Commands& commands);
 
+/// A mistake in how a verb is used, with a hint at its help where it has none of its own.
+Error with_help_hint(const Error& error, const Command* command);
+
 /// The verb that argv names; null when there is none.
 const Command* named_command(const std::vector<std::string>& argv, const Commands& commands);
 

@@ -129,6 +129,57 @@ run --$long -- true
 END
 }
 
+@test "FRONT-03 FilesThatFlagsNameAreLookedAtBeforeAnythingElse" {
+  cd "$BATS_TEST_TMPDIR"
+  printf 'A=1\n  # comment\n\r\nNOT_SET_ANYWHERE\n' > copies
+  printf '=x\n' > nameless
+  mkdir folder
+  while IFS='|' read -r arguments part; do
+    # shellcheck disable=SC2086
+    holt_ $arguments
+    expect_code 2 || { echo "of: $arguments"; return 1; }
+    expect_err_has "$part"
+  done << END
+run --env-file none -- true|--env-file: open none
+create --env-file folder x|--env-file: folder is no regular file
+run --env-file copies -- true|--env-file copies, line 4: NOT_SET_ANYWHERE
+create --env-file nameless x|--env-file nameless, line 1
+run --exit-code-file none/x -- true|--exit-code-file: there is no folder
+exec --exit-code-file folder m true|--exit-code-file: folder is a folder
+image export -o none/x app|--output: there is no folder
+agent run --history none hello|--history none
+agent run --save none/x hello|--save: there is no folder
+END
+}
+
+@test "FRONT-03 AMistakeIsSaidInAFewWordsAndWhereTheHelpIs" {
+  while IFS='|' read -r arguments part hint; do
+    # shellcheck disable=SC2086
+    holt_ $arguments < /dev/null
+    expect_code 2 || { echo "of: $arguments"; return 1; }
+    expect_err_has "holt: $part"
+    expect_err_has "holt: hint: $hint"
+  done << END
+run --timeout|--timeout has no value|See 'holt run --help'.
+--home|--home has no value|See 'holt help'.
+run --name a --name b -- true|--name stands there more than once|See 'holt run --help'.
+rm|name machines|See 'holt rm --help'.
+prune|say what|See 'holt prune --help'.
+wait --for never x|--for: 'never'|See 'holt wait --help'.
+image export app|say where to|See 'holt image export --help'.
+END
+}
+
+@test "HelpHasTheOtherNamesOfAVerbAndWhatPlaceholdersStandFor" {
+  holt_ ls --help
+  grep -qx 'Also: holt ps' "$BATS_TEST_TMPDIR/out"
+  holt_ images --help
+  grep -qx 'Also: holt image ls' "$BATS_TEST_TMPDIR/out"
+  refute_grep DURATION "$BATS_TEST_TMPDIR/out"
+  holt_ run --help
+  for line in 'DURATION: 500ms, ' 'SIZE: ' 'NAME[=VALUE]: '; do grep -qF "$line" "$BATS_TEST_TMPDIR/out"; done
+}
+
 @test "ErrorsAreJsonWhereJsonIsAskedFor" {
   holt_ --json lss
   expect_code 2
