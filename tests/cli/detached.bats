@@ -26,7 +26,10 @@ three"
 }
 
 @test "EXEC-12 ADetachedCommandIsSignalledAndKilled" {
-  id=$("$HOLT" exec -d "$machine" sh -c 'trap "exit 9" TERM; while :; do sleep 0.05; done')
+  id=$("$HOLT" exec -d "$machine" sh -c 'trap "exit 9" TERM; echo trapped; while :; do sleep 0.05; done')
+  # Before that the signal would end it.
+  traps() { "$HOLT" --json exec --list "$machine" | jq -e --arg id "$id" 'any(.[]; .id == $id and .stdoutBytes > 0)'; }
+  eventually traps
   holt_ exec --kill TERM "$id"
   expect_code 0
   holt_ exec --wait "$id"

@@ -94,13 +94,16 @@ END
   record=$HOLT_HOME/state/machines/old/machine.json
   jq -c '.version = 2' "$record" > "$BATS_TEST_TMPDIR/record"
   cp "$BATS_TEST_TMPDIR/record" "$record"
-  for arguments in "start old" "exec old true" "inspect old" "update --cpus 1 old"; do
+  for arguments in "start old" "exec old true" "update --cpus 1 old"; do
     # shellcheck disable=SC2086
     holt_ --json $arguments
     [ "$code" != 0 ]
     expect_json_error INVALID_STATE || { echo "of: $arguments"; return 1; }
     expect_json '(.error.message | contains("version 2") and contains("version 1")) and (.error.hint | contains("newer holt"))'
   done
+  holt_ --json inspect old
+  expect_code 0
+  expect_json '.[0].reason.message | contains("version 2") and contains("version 1")'
   holt_ ls -a -q
   expect_code 0
   expect_out old
