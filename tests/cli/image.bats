@@ -299,11 +299,43 @@ registry() {
   HOLT_QUIET=1 holt_ pull "127.0.0.1:$port/app:1"
   expect_code 0
   [ -z "$err" ]
-  "$HOLT" image rm "127.0.0.1:$port/app:1" > /dev/null
+  kill "$registry_pid"
+  registry_pid=
+  rm "$BATS_TEST_TMPDIR/port"
+
   "$HOLT" image prune --all --force > /dev/null
-  HOLT_QUIET=0 python3 "$BATS_TEST_DIRNAME/typist.py" 24 80 -- "$HOLT" pull "127.0.0.1:$port/app:1" > "$BATS_TEST_TMPDIR/screen"
+  echo above > "$BATS_TEST_TMPDIR/above"
+  tar -C "$BATS_TEST_TMPDIR" -cf "$BATS_TEST_TMPDIR/above.tar" above
+  python3 "$BATS_TEST_DIRNAME/oci_image.py" "$BATS_TEST_TMPDIR/two" x '{}' "$BATS_FILE_TMPDIR/root.tar" "$BATS_TEST_TMPDIR/above.tar"
+  registry "$BATS_TEST_TMPDIR/two"
+  HOLT_QUIET=0 python3 "$BATS_TEST_DIRNAME/typist.py" 24 80 -- "$HOLT" pull "127.0.0.1:$port/two:1" > "$BATS_TEST_TMPDIR/screen"
   grep -qF '[code 0]' "$BATS_TEST_TMPDIR/screen"
-  grep -qF "holt: pulling 127.0.0.1:$port/app:1" "$BATS_TEST_TMPDIR/screen"
+  grep -qF "holt: pulling 127.0.0.1:$port/two:1" "$BATS_TEST_TMPDIR/screen"
+  "$HOLT" image inspect "127.0.0.1:$port/two:1" | jq -r '.[0].layers[]' > "$BATS_TEST_TMPDIR/layers"
+  [ "$(wc -l < "$BATS_TEST_TMPDIR/layers")" = 2 ]
+  while read -r layer; do
+    for step in downloading done; do
+      grep -qF "  ${layer:7:12}  $step" "$BATS_TEST_TMPDIR/screen" || { echo "$layer is never shown as $step"; return 1; }
+    done
+  done < "$BATS_TEST_TMPDIR/layers"
+}
+
+@test "HoltMirrorIsAskedInARegistrysPlace" {
+  "$HOLT" image prune --all --force > /dev/null
+  registry "$app"
+  # Nothing listens at the registry itself.
+  holt_ --json pull 127.0.0.1:1/app:1
+  expect_json_error NETWORK_ERROR
+  export HOLT_MIRROR="127.0.0.1:1=http://127.0.0.1:$port"
+  holt_ --json pull 127.0.0.1:1/app:1
+  expect_code 0
+  expect_json '.reference == "127.0.0.1:1/app:1" and (.cached | not)'
+  grep -q '^manifests ' "$BATS_TEST_TMPDIR/log"
+  grep -q '^blobs ' "$BATS_TEST_TMPDIR/log"
+  export HOLT_MIRROR=nonsense
+  holt_ --json pull 127.0.0.1:1/app:1
+  [ "$code" != 0 ]
+  expect_json '.error.message | contains("HOLT_MIRROR")'
 }
 
 @test "IMG-16 ATagThatMovesIsFollowedAsThePolicySays" {
