@@ -149,10 +149,26 @@ b"
   holt_ --json image prune --all --force
   expect_code 0
   "$HOLT" image inspect test/app:1 > /dev/null
+  "$HOLT" start box > /dev/null
+  holt_ --json image rm test/app:1
+  expect_code 1
+  expect_json_error CONFLICT
+  "$HOLT" stop box > /dev/null
   holt_ image rm --force test/app:1
   expect_code 0
   holt_ start box
   expect_code 1
+}
+
+@test "IMG-32 ARunningMachineLivesOnWithoutItsImage" {
+  "$HOLT" image import "$app" > /dev/null
+  "$HOLT" run -d --name box test/app:1 wait /ended > /dev/null
+  holt_ image rm --force test/app:1
+  expect_code 0
+  "$HOLT" image prune --all --force > /dev/null
+  holt_ exec box -- /app
+  expect_code 0
+  expect_out scratch
 }
 
 @test "PruneNamesWhatWouldGoAndTakesIt" {
