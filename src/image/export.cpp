@@ -39,6 +39,8 @@ class TarOutput {
  public:
   explicit TarOutput(int fd) : handle_(archive_write_new()) {
     check(archive_write_set_format_pax_restricted(handle_.get()));
+    // The same bytes into a file and into a pipe, which libarchive would fill up to 10 KiB.
+    check(archive_write_set_bytes_in_last_block(handle_.get(), 1));
     check(archive_write_open_fd(handle_.get(), fd));
   }
 
