@@ -10,10 +10,14 @@
 #include <charconv>
 #include <exception>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 namespace holt::derived {
+namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t k_read_block = 65536;
@@ -265,6 +269,15 @@ Task<void> send(SupportsCommands& commands, std::string temporary, std::string t
   co_await output_of(commands, std::string(k_commit), temporary, std::move(to));
 }
 
+/// Never throws Error: what failed before is what the caller hears of.
+Task<void> remove_temporaries(SupportsCommands& commands, std::string temporary) {
+  try {
+    co_await run_script(commands, k_clean, temporary, {}, std::chrono::seconds(10));
+  } catch (const Error&) {
+    co_return;
+  }
+}
+
 }  // namespace
 
 Task<std::string> read_bytes(SupportsCommands& commands, std::string path) {
@@ -289,13 +302,13 @@ Task<void> write_bytes(SupportsCommands& commands, std::string path, std::string
     failure = std::current_exception();
   }
   if (!failure) co_return;
-  // The temporaries go also when the caller was cancelled.
-  co_await boost::asio::this_coro::reset_cancellation_state();
-  try {
-    co_await run_script(commands, k_clean, temporary, {}, std::chrono::seconds(10));
-  } catch (const Error&) {
-    // What failed first is what the caller hears of.
-  }
+  // The temporaries go also when the caller was cancelled, and when it is once more: a coroutine of its own,
+  // which the second cancellation does not reach.
+  co_await asio::this_coro::reset_cancellation_state();
+  auto executor = co_await asio::this_coro::executor;
+  auto removed = asio::co_spawn(executor, remove_temporaries(commands, temporary),
+                                asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+  co_await std::move(removed);
   std::rethrow_exception(failure);
 }
 

@@ -5,12 +5,14 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include <boost/asio.hpp>
 #include <gtest/gtest.h>
 
 namespace holt {
 namespace {
 
 using namespace std::chrono_literals;
+namespace asio = boost::asio;
 
 /// A backend with neither commands nor files.
 class Bare final : public WorkspaceBackend {
@@ -102,6 +104,65 @@ TEST(ReadOnly, ReadsThroughDerivedFileOperations) {
   Workspace commands(std::make_shared<CommandsOnly>(inner));
   Workspace outer(std::make_shared<ReadOnlyWorkspace>(commands));
   EXPECT_EQ(outer.read_text_sync("file"), "text");
+}
+
+/// Commands that a caller cancels as they begin: the first that sends bytes, then the one that cleans up.
+class CancelledTwice final : public WorkspaceBackend, public SupportsCommands {
+ public:
+  explicit CancelledTwice(asio::cancellation_signal& signal) : signal_(signal) {}
+
+  std::optional<WorkspaceRef> ref() const override { return std::nullopt; }
+  Task<std::string> working_dir() override { co_return std::string("/w"); }
+  SupportsCommands* commands() override { return this; }
+  Task<CommandResult> run(WorkspaceCommand command, CommandOptions) override {
+    std::string script = command.argv().at(2);
+    CommandResult result;
+    if (script.find("readlink") != std::string::npos) result.out = "L3cveA==";  // /w/x
+    if (script.find(">>") != std::string::npos) {
+      cancel();
+      co_await sleep_for(1h);
+    }
+    if (script.find("rm -f") != std::string::npos && script.find("mv -f") == std::string::npos) {
+      cancel();
+      co_await asio::post(asio::use_awaitable);
+      co_await asio::post(asio::use_awaitable);
+      cleaned_ = true;
+    }
+    co_return result;
+  }
+  bool cleaned() const { return cleaned_; }
+  int cancellations() const { return cancellations_; }
+
+ private:
+  void cancel() {
+    ++cancellations_;
+    signal_.emit(asio::cancellation_type::terminal);
+  }
+
+  asio::cancellation_signal& signal_;
+  int cancellations_ = 0;
+  bool cleaned_ = false;
+};
+
+TEST(DerivedFiles, ASecondCancellationLeavesNoTemporaryFile) {
+  asio::io_context loop(1);
+  asio::cancellation_signal signal;
+  auto backend = std::make_shared<CancelledTwice>(signal);
+  Workspace workspace(backend);
+  std::exception_ptr failure;
+  asio::co_spawn(loop, workspace.write_bytes("x", "data"),
+                 asio::bind_cancellation_slot(signal.slot(), [&](std::exception_ptr e) { failure = e; }));
+  loop.run();
+  EXPECT_EQ(backend->cancellations(), 2);
+  EXPECT_TRUE(backend->cleaned()) << "the temporary file stays";
+  ASSERT_TRUE(failure);
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::cancelled) << e.what();
+  } catch (const boost::system::system_error& e) {
+    EXPECT_EQ(e.code(), asio::error::operation_aborted);
+  }
 }
 
 TEST(Local, MissingDirectoryIsUnavailableAndNeverMade) {
