@@ -50,14 +50,10 @@ class Acquisition {
     check_layer_sizes();
     hold_blobs(staging_, blob_digests());
     keep_documents();
-    {
-      FileLock building = wait_for_lock(folders_.build_lock(digest_), request_.stop);
-      bring_in();
+    FileLock building = wait_for_lock(folders_.build_lock(digest_), request_.stop);
+    while (true) {
+      if (auto image = bring_in()) return std::move(*image);
     }
-    auto image = load_entry(folders_, digest_);
-    if (!image) throw image_not_found(folders_, digest_);
-    if (!request_.reference.name.empty()) image->reference = request_.reference.canonical();
-    return std::move(*image);
   }
 
  private:
@@ -86,11 +82,10 @@ class Acquisition {
     blobs_.put(digest_, documents_.config_bytes, staging_.path(), request_.stop);
   }
 
-  /// Under the build's lock: nobody else replaces this entry.
-  void bring_in() {
-    drop_damaged_sizes(folders_.entry(digest_), request_.stop);
-    auto present = load_entry(folders_, digest_);
-    if (present && !is_sound(*present, request_.stop)) present.reset();
+  /// Under the build's lock: nobody else replaces this entry, but it may be removed. Nothing when that
+  /// happened to what was found here.
+  std::optional<Image> bring_in() {
+    auto present = find_sound();
     if (present && present->manifest_digest != documents_.manifest_digest && has_blobs(*present))
       return finish(Build::not_needed);
     bool build = !present || present->manifest_digest != documents_.manifest_digest;
@@ -107,7 +102,20 @@ class Acquisition {
       throw;
     }
     note_downloads(fetches);
-    finish(build ? Build::done : Build::not_needed);
+    return finish(!build ? Build::not_needed : present ? Build::record : Build::whole);
+  }
+
+  /// What is here and whole. Damaged smaller file systems beside it go.
+  std::optional<Image> find_sound() const {
+    try {
+      drop_damaged_sizes(folders_.entry(digest_), request_.stop);
+      auto present = load_entry(folders_, digest_);
+      if (present && is_sound(*present, request_.stop)) return present;
+    } catch (const Error& error) {
+      bool removed_meanwhile = error.code() == ErrorCode::not_found && !load_entry(folders_, digest_);
+      if (!removed_meanwhile) throw;
+    }
+    return std::nullopt;
   }
 
   bool has_blobs(const Image& image) const {
@@ -131,7 +139,8 @@ class Acquisition {
     downloaded_.insert(downloaded_.end(), fetches.downloaded().begin(), fetches.downloaded().end());
   }
 
-  enum class Build { not_needed, done };
+  /// What was built: nothing, a record beside the file system that is here, or both.
+  enum class Build { not_needed, record, whole };
 
   fs::path fresh() const { return staging_.path() / "entry"; }
 
@@ -166,21 +175,22 @@ class Acquisition {
     write_file_atomically(fresh() / "image.json", write_image_record(image), {.mode = 0644});
   }
 
-  void finish(Build build) {
+  std::optional<Image> finish(Build build) {
     request_.stop.throw_if_cancelled();
     FileLock lock = lock_entry(folders_, digest_, Deadline::after(k_lock_wait));
-    if (build == Build::done) {
-      place_entry(folders_, fresh(), digest_);
-    } else if (!load_entry(folders_, digest_)) {
-      throw image_not_found(folders_, digest_);
-    }
-    if (request_.reference.name.empty()) return;
+    if (build != Build::whole && !load_entry(folders_, digest_)) return std::nullopt;
+    if (build != Build::not_needed) place_entry(folders_, fresh(), digest_);
+    auto image = load_entry(folders_, digest_);
+    if (!image) throw image_not_found(folders_, digest_);
+    if (request_.reference.name.empty()) return image;
+    image->reference = request_.reference.canonical();
     name_entry(folders_,
-               {.reference = request_.reference.canonical(),
+               {.reference = image->reference,
                 .digest = digest_,
                 .manifest = documents_.manifest_digest,
                 .top = documents_.top_digest},
                staging_.path());
+    return image;
   }
 
   Folders folders_;

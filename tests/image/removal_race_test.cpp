@@ -1,0 +1,72 @@
+// A pull beside removals: what it found here, or has just put here, may go at any moment.
+#include "image/ext4_reader.hpp"
+#include "image/store_fixture.hpp"
+
+#include <atomic>
+#include <thread>
+
+namespace holt::image {
+namespace {
+
+using test::FakeImage;
+using test::FakeSource;
+using test::TarBuilder;
+using test::three_layers;
+
+class RemovalRace : public test::StoreFixture {
+ protected:
+  /// A progress sink that takes the image away once, when the pull has found it.
+  ProgressSink remove_once(const std::string& digest) {
+    return [this, digest](const LayerProgress&) {
+      if (store_.find(digest)) store_.remove(digest);
+    };
+  }
+};
+
+TEST_F(RemovalRace, IMG_32_AnImageThatGoesWhileAPullStandsOnItIsMadeAgain) {
+  FakeImage fake({.layers = three_layers()});
+  acquire_image(fake);
+  FakeSource source(fake);
+  Image image = acquire_from(source, "app:2", remove_once(fake.digest()));
+  EXPECT_EQ(image.reference, "app:2");
+  EXPECT_EQ(test::content_of(image.ext4, "/a"), "2");
+  EXPECT_EQ(store_.list().size(), 1U);
+  EXPECT_TRUE(source.fetches().empty()) << "the pull's lease keeps the layers";
+  expect_sound();
+}
+
+TEST_F(RemovalRace, IMG_32_AFileSystemThatGoesWhileOnlyItsRecordIsMadeIsMadeAgain) {
+  auto layers = three_layers();
+  FakeImage gzip({.layers = layers});
+  FakeImage zstd({.layers = layers}, test::zstd);
+  auto digest = acquire_image(gzip).content_digest;
+  // Its blobs are damaged: the other manifest's take their place in the record, beside the same file system.
+  std::filesystem::remove(blobs_.path(gzip.layer(0)));
+  FakeSource source(zstd);
+  Image image = acquire_from(source, "app:2", remove_once(gzip.digest()));
+  EXPECT_EQ(image.content_digest, digest);
+  EXPECT_EQ(image.manifest_digest, zstd.top_digest());
+  EXPECT_EQ(test::content_of(image.ext4, "/a"), "2");
+  expect_sound();
+}
+
+TEST_F(RemovalRace, IMG_32_EveryPullBesidePrunesSucceeds) {
+  FakeImage fake({.layers = {TarBuilder().file("a", "1").finish()}});
+  std::atomic<bool> done = false;
+  {
+    std::jthread pruner([&] {
+      Store store(store_.folder());
+      try {
+        while (!done) prune(store, {.all = true});
+      } catch (const Error& error) {
+        ADD_FAILURE() << "a prune failed: " << error.what();
+      }
+    });
+    for (int i = 0; i < 60 && !HasFailure(); ++i) EXPECT_NO_THROW(acquire_image(fake)) << "pull " << i;
+    done = true;
+  }
+  expect_sound();
+}
+
+}  // namespace
+}  // namespace holt::image
