@@ -78,7 +78,7 @@ FreedBlobs free_blobs(const Folders& folders, const std::vector<std::string>& di
     if (needed.contains(digest)) continue;
     auto lock = blobs.try_lock(digest);
     if (!lock || needed_blobs(folders).contains(digest)) continue;
-    if (!blobs.size(digest) && blobs.partial_size(digest) == 0) continue;
+    if (!blobs.is_begun(digest)) continue;
     freed.bytes += blobs.discard(digest);
     freed.digests.push_back(digest);
   }

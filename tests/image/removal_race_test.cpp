@@ -68,5 +68,15 @@ TEST_F(RemovalRace, IMG_32_EveryPullBesidePrunesSucceeds) {
   expect_sound();
 }
 
+TEST_F(RemovalRace, IMG_07_TheBeginningOfADownloadThatHasNoByteYetIsTaken) {
+  FakeImage fake({.layers = {TarBuilder().file("a", "1").finish()}});
+  make_private_directory(blobs_.partial(fake.layer(0)).parent_path());
+  write_file_atomically(blobs_.partial(fake.layer(0)), "");
+  EXPECT_EQ(prune(store_, {.dry_run = true}).blobs, std::vector<std::string>{fake.layer(0)});
+  EXPECT_EQ(prune(store_).blobs, std::vector<std::string>{fake.layer(0)});
+  EXPECT_TRUE(blobs_.all_partial().empty());
+  EXPECT_TRUE(prune(store_, {.dry_run = true}).blobs.empty());
+}
+
 }  // namespace
 }  // namespace holt::image
