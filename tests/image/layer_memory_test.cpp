@@ -39,11 +39,15 @@ class LayerMemory : public test::LayerTest {
     if (holt::test::k_address_sanitizer) GTEST_SKIP() << "a sanitizer's own memory is what would be measured";
   }
 
+  /// A layer's tar by its pieces; behind the last one they are empty.
+  using Pieces = std::function<std::string(std::size_t)>;
+
   /// Peak of a child that builds from these pieces, in MiB.
-  std::uint64_t peak(const std::function<std::string(std::size_t)>& pieces) {
+  std::uint64_t peak(const Pieces& pieces) { return peak(std::vector{pieces}); }
+  std::uint64_t peak(const std::vector<Pieces>& layers) {
     ::malloc_trim(0);  // a child begins with what its parent holds
     pid_t child = ::fork();
-    if (child == 0) ::_exit(build_in_child(pieces) ? 0 : 1);
+    if (child == 0) ::_exit(build_in_child(layers) ? 0 : 1);
     rusage usage{};
     int status = 0;
     EXPECT_EQ(::wait4(child, &status, 0, &usage), child);
@@ -54,14 +58,18 @@ class LayerMemory : public test::LayerTest {
   }
 
  private:
-  bool build_in_child(const std::function<std::string(std::size_t)>& pieces) {
+  bool build_in_child(const std::vector<Pieces>& layers) {
     try {
-      MadeTar made(pieces);
-      MeteredSource tar(made, UINT64_MAX);
       ImageBuilder builder(dir_.path() / "root.ext4", {});
-      builder.apply_layer(tar);
-      tar.drain();
-      builder.finish(tar.digest_hex());
+      std::string digests;
+      for (const Pieces& pieces : layers) {
+        MadeTar made(pieces);
+        MeteredSource tar(made, UINT64_MAX);
+        builder.apply_layer(tar);
+        tar.drain();
+        digests += tar.digest_hex();
+      }
+      builder.finish(sha256_hex(digests));
       return true;
     } catch (const std::exception& error) {
       std::cerr << error.what() << "\n";
@@ -114,7 +122,7 @@ class LayerMemoryOfMembers : public LayerMemory {
   static constexpr std::uint64_t k_bar = 25 + (256 - 25) * k_members / 1'000'000;
 
   /// `members` of them in pieces of 1,000.
-  static std::function<std::string(std::size_t)> members(const std::function<Member(std::size_t)>& make) {
+  static Pieces members(const std::function<Member(std::size_t)>& make) {
     return [make](std::size_t piece) -> std::string {
       TarBuilder tar;
       for (std::size_t i = piece * 1000; i < (piece + 1) * 1000 && i < k_members; ++i) tar.add(make(i));
@@ -150,6 +158,30 @@ TEST_F(LayerMemoryOfMembers, IMG_22_WhiteoutsOfFilesOfOneFolder) {
               return Member{.path = fmt::format("d/{}file{}", i % 2 == 0 ? "" : ".wh.", i / 2)};
             })),
             k_bar);
+}
+
+TEST_F(LayerMemoryOfMembers, IMG_22_FoldersThatAreMadeOpaque) {
+  // Half folders, half the markers in them.
+  EXPECT_LE(peak(members([](std::size_t i) {
+              return i % 2 == 0 ? Member{.path = fmt::format("d/folder{}", i / 2), .type = '5'}
+                                : Member{.path = fmt::format("d/folder{}/.wh..wh..opq", i / 2)};
+            })),
+            k_bar);
+}
+
+TEST_F(LayerMemoryOfMembers, IMG_22_ThreeHundredLayersEachTakingAwayTheOneBefore) {
+  std::vector<Pieces> layers;
+  for (std::size_t layer = 0; layer < 300; ++layer) {
+    layers.emplace_back([layer](std::size_t piece) -> std::string {
+      if (piece > 0) return "";
+      TarBuilder tar;
+      if (layer > 0) tar.file(fmt::format(".wh.folder{}", layer - 1), "");
+      for (std::size_t i = 0; i < k_members / 300; ++i)
+        tar.file(fmt::format("folder{}/file{}", layer, i), "");
+      return tar.finish();
+    });
+  }
+  EXPECT_LE(peak(layers), k_bar);
 }
 
 }  // namespace
