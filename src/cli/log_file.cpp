@@ -56,13 +56,14 @@ std::string LogFile::read() {
   // begun anew twice: then all that is kept is new.
   std::string text = read_rest(file_);
   Fd old = open_log(old_path());
-  if (!is_same_file(old, file_)) text += read_rest(old);
+  if (old && !is_same_file(old, file_)) {
+    text += read_rest(old);
+    file_ = std::move(old);
+  }
   // It may have got its old name between the two: then what follows it is read in the next call.
-  if (now && !is_same_file(now, old)) {
+  if (now && !is_same_file(now, file_)) {
     text += read_rest(now);
     file_ = std::move(now);
-  } else if (old) {
-    file_ = std::move(old);
   }
   return text;
 }
