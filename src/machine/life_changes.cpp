@@ -43,15 +43,19 @@ bool is_moving(MachineState state) {
   return state == MachineState::starting || state == MachineState::stopping;
 }
 
-/// Brings a machine into a state by asking its monitor, and waits out what is under way there.
-void reach(const MachineFolder& folder, protocol::LifeChange change, MachineState wanted, Deadline deadline,
-           const std::optional<CancellationToken>& cancel) {
+/// Brings a machine into a state by asking its monitor, and waits out what is under way there. Returns the
+/// monitor that has done it, which may have ended.
+std::optional<ProcessIdentity> reach(const MachineFolder& folder, protocol::LifeChange change,
+                                     MachineState wanted, Deadline deadline,
+                                     const std::optional<CancellationToken>& cancel) {
   for (;;) {
     auto state = machine_state(folder);
-    if (state == wanted) return;
+    auto status = folder.read_status();
+    if (state == wanted) return status.state == wanted ? status.monitor : std::nullopt;
     bool ready = state == MachineState::running || state == MachineState::paused;
     if (!ready && !is_moving(state)) throw_state(folder, state, "Start it first.");
-    if (ready && change_life(folder, change, deadline, cancel) && wanted != MachineState::suspended) return;
+    // Once: who changes it behind that means it.
+    if (ready && change_life(folder, change, deadline, cancel)) return status.monitor;
     check_wait(folder, deadline, cancel);
     std::this_thread::sleep_for(k_poll_step);
   }
@@ -121,9 +125,10 @@ void pause_machine(const MachineFolder& folder, const CallOptions& options) {
 void suspend_machine(const MachineFolder& folder, const CallOptions& options) {
   auto memory = std::chrono::seconds(folder.read_record().config.resources.memory_mb / k_mib_per_second);
   auto deadline = options.deadline.value_or(Deadline::after(2 * k_change_deadline + memory));
-  reach(folder, protocol::LifeChange::suspend, MachineState::suspended, deadline, options.cancel);
-  // Its monitor lets go of the folder right behind its last word.
-  lock_folder(folder, deadline, options.cancel);
+  auto monitor =
+      reach(folder, protocol::LifeChange::suspend, MachineState::suspended, deadline, options.cancel);
+  // It lets go of the folder right behind its last word, and another start may take that at once.
+  await_death(folder, monitor, {.deadline = deadline, .cancel = options.cancel});
 }
 
 Fd resume_machine(const MachineFolder& folder, const StartOptions& options, const HostConfig& host) {

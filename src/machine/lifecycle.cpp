@@ -134,9 +134,42 @@ Error start_failure(const MachineFolder& folder, const StartReport& report) {
   return {report.code, report.message, {.subject = name_of(folder), .hint = report.hint, .causes = causes}};
 }
 
-/// A stop that cost what the guest had not written out says so. Called with the folder's lock.
-void throw_if_unflushed(const MachineFolder& folder) {
+[[noreturn]] void throw_unkillable(const MachineFolder& folder) {
+  throw Error(ErrorCode::timeout, fmt::format("The processes of {} cannot be ended", name_of(folder)),
+              {.subject = name_of(folder), .hint = "Its disk is kept. Try again later.", .retryable = true});
+}
+
+/// The monitor of the life that goes on now; nothing where there is none, or it has not written yet who it
+/// is.
+std::optional<ProcessIdentity> living_monitor(const MachineFolder& folder) {
   auto status = folder.read_status();
+  bool lives = status.monitor && status.host_boot_id == host_boot_id() && is_alive(*status.monitor);
+  return lives ? status.monitor : std::nullopt;
+}
+
+/// Kills the processes of one life, and nothing of another that has begun behind it.
+void end_life(const MachineFolder& folder, const ProcessIdentity& monitor) {
+  auto deadline = Deadline::after(k_remove_deadline);
+  auto status = folder.read_status();
+  bool is_its = status.monitor && status.monitor->pid == monitor.pid &&
+                status.monitor->start_ticks == monitor.start_ticks;
+  bool ended = kill_and_wait(monitor, deadline);
+  if (is_its && status.vmm) ended = kill_and_wait(*status.vmm, deadline) && ended;
+  if (!ended) throw_unkillable(folder);
+}
+
+bool is_of_disk(const Error& e) {
+  return e.code() == ErrorCode::storage_full || e.code() == ErrorCode::storage_error;
+}
+
+/// A stop that cost what the guest had not written out says so. `answer`: what the asked life said instead of
+/// its end. Called with the folder's lock.
+void throw_if_unflushed(const MachineFolder& folder, const Error& answer) {
+  // The status may not say it, where the disk is full.
+  if (is_of_disk(answer)) throw Error(answer);
+  auto status = folder.read_status();
+  // Its monitor was killed while it stopped.
+  if (status.state == MachineState::stopping) throw Error(answer);
   if (status.state != MachineState::stopped || !status.failure) return;
   throw Error(status.failure->code, status.failure->message, {.subject = name_of(folder)});
 }
@@ -208,11 +241,10 @@ bool end_vmm(const MachineFolder& folder, Deadline deadline) {
   return kill_and_wait(*status.vmm, deadline);
 }
 
-FileLock lock_folder(const MachineFolder& folder, Deadline deadline,
-                     const std::optional<CancellationToken>& cancel) {
-  for (;;) {
-    if (auto lock = try_lock(folder)) return std::move(*lock);
-    check_wait(folder, deadline, cancel, "become free");
+void await_death(const MachineFolder& folder, const std::optional<ProcessIdentity>& monitor,
+                 const Wait& wait) {
+  while (monitor && is_alive(*monitor)) {
+    check_wait(folder, wait.deadline, wait.cancel, "end");
     std::this_thread::sleep_for(k_poll_step);
   }
 }
@@ -228,11 +260,7 @@ FileLock end_by_force(const MachineFolder& folder, Deadline deadline) {
       if (status.monitor && status.host_boot_id == host_boot_id()) kill_and_wait(*status.monitor, deadline);
       std::this_thread::sleep_for(k_poll_step);
     }
-    if (deadline.passed()) {
-      throw Error(
-          ErrorCode::timeout, fmt::format("The processes of {} cannot be ended", name_of(folder)),
-          {.subject = name_of(folder), .hint = "Its disk is kept. Try again later.", .retryable = true});
-    }
+    if (deadline.passed()) throw_unkillable(folder);
   }
 }
 
@@ -358,14 +386,16 @@ Fd start_machine(const MachineFolder& folder, const StartOptions& options, const
 }
 
 void stop_machine(const MachineFolder& folder, const StopOptions& options, const HostConfig& host) {
-  auto force_at = Deadline::after(options.grace + k_stop_margin);
   auto deadline =
       options.call.deadline.value_or(Deadline::after(options.grace + k_stop_margin + k_remove_deadline));
   auto grace_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
       std::chrono::ceil<std::chrono::milliseconds>(options.grace).count(), 0, 600'000));
-  bool asked = false;
-  std::optional<Error> lost;
+  auto force_at = Deadline::never();
+  std::optional<ProcessIdentity> life;  // whose end this waits for: another may begin right behind it
+  std::optional<Error> answer;          // what it said instead of its end
   for (;;) {
+    // Looked at before the lock: one that cannot be had behind the end is another's.
+    bool gone = !life || !is_alive(*life);
     if (auto lock = try_lock(folder)) {
       end_vmm(folder, deadline);
       if (folder.is_suspended()) {
@@ -375,29 +405,45 @@ void stop_machine(const MachineFolder& folder, const StopOptions& options, const
         start_machine(folder, {.call = {.deadline = deadline, .cancel = options.call.cancel}}, host);
         continue;
       }
-      if (lost) throw Error(*lost);
-      if (asked) throw_if_unflushed(folder);
+      if (answer) throw_if_unflushed(folder, *answer);
       return;
     }
+    if (gone) {
+      if (answer) throw Error(*answer);
+      life = living_monitor(folder);
+      force_at = Deadline::after(options.grace + k_stop_margin);
+    }
+    bool asked = false;
+    bool flushed = options.grace <= Duration::zero();  // or nobody asks for it
     try {
       Wait wait{.deadline = force_at.earlier(deadline), .cancel = options.call.cancel};
       auto stop =
           StreamConnection::open(folder, protocol::ShutdownRequest{.grace_ms = grace_ms}, Effect::none, wait);
       asked = true;
+      life = living_monitor(folder);
+      force_at = Deadline::after(options.grace + k_stop_margin);
+      wait.deadline = force_at.earlier(deadline);
       stop->reply(wait);
-      lock_folder(folder, wait.deadline, options.call.cancel);
-      return;
+      flushed = true;
+      return await_death(folder, life, wait);
     } catch (const Error& e) {
       // Starting or stopping already, gone while it was asked, or ended without its flush: look again.
       if (e.code() == ErrorCode::not_found || e.code() == ErrorCode::cancelled) throw;
+      // A monitor of another version cannot be asked to flush.
+      if (e.code() == ErrorCode::not_supported && !flushed) throw;
       // Only one that does not answer in all of its time is killed: a caller's earlier deadline does not cost
       // it its flush.
-      if (e.code() == ErrorCode::timeout && force_at.passed() && !deadline.passed()) {
-        end_by_force(folder, Deadline::after(k_remove_deadline));
-        return;
+      bool silent = e.code() == ErrorCode::timeout && force_at.passed() && !deadline.passed();
+      if (life && (silent || e.code() == ErrorCode::not_supported)) {
+        end_life(folder, *life);
+        if (flushed) return;
+        throw Error(ErrorCode::storage_error,
+                    fmt::format("{} did not answer and was killed before it had written out its disk",
+                                name_of(folder)),
+                    {.subject = name_of(folder)});
       }
-      // A stop that lost its flush says so itself; the status may not say it, where the disk is full.
-      if (asked && (e.code() == ErrorCode::storage_full || e.code() == ErrorCode::storage_error)) lost = e;
+      bool ends_badly = is_of_disk(e) || e.code() == ErrorCode::guest_lost;
+      if (asked && ends_badly && !(answer && is_of_disk(*answer))) answer = e;
     }
     check_wait(folder, deadline, options.call.cancel, "stop");
     std::this_thread::sleep_for(k_poll_step);

@@ -7,6 +7,7 @@
 #include "holt/protocol/messages.hpp"
 #include "machine/launch.hpp"
 #include "machine/record.hpp"
+#include "machine/stream_connection.hpp"
 
 #include <map>
 #include <optional>
@@ -56,10 +57,10 @@ void sweep_machines(const MachineFolders& folders);
 bool change_life(const MachineFolder& folder, protocol::LifeChange change, Deadline deadline,
                  const std::optional<CancellationToken>& cancel);
 
-/// The folder's lock, once nobody else holds it. Throws Error NOT_FOUND when the folder goes meanwhile,
-/// TIMEOUT, CANCELLED.
-FileLock lock_folder(const MachineFolder& folder, Deadline deadline,
-                     const std::optional<CancellationToken>& cancel);
+/// Waits for the end of a monitor, not for that of another that may have followed. Throws Error TIMEOUT,
+/// CANCELLED.
+void await_death(const MachineFolder& folder, const std::optional<ProcessIdentity>& monitor,
+                 const Wait& wait);
 /// Kills the VMM that a folder's status names. True when it is dead. Called with the folder's lock.
 bool end_vmm(const MachineFolder& folder, Deadline deadline);
 /// Kills monitor and VMM of a folder and takes its lock. Throws Error TIMEOUT when one of them cannot be

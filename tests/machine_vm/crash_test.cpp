@@ -189,6 +189,20 @@ TEST_F(Crash, AProcessIsKilledWhileAMachineStops) {
   }
 }
 
+TEST_F(Crash, LIFE_17_AStopWhoseMonitorIsKilledDoesNotPassForOneThatFlushed) {
+  Removed m(create({.name = "victim"}));
+  auto stream = m->exec_shell_stream("trap '' TERM; echo up; while :; do sleep 1; done");
+  ASSERT_EQ(stream.next()->data, "up\n");
+  std::optional<ErrorCode> lost;
+  std::jthread stopper([&] { lost = code_of([&] { m->stop({.grace = 60s}); }); });
+  machine::MachineStatus status;
+  ASSERT_TRUE(eventually([&] { return (status = status_of("victim")).state == MachineState::stopping; }));
+  EXPECT_TRUE(kill_and_wait(*status.monitor, patient()));
+  stopper.join();
+  EXPECT_EQ(lost, ErrorCode::guest_lost);
+  EXPECT_EQ(m->state(), MachineState::failed);
+}
+
 TEST_F(Crash, LIFE_16_CHAN_12_CHAN_25_AGuestThatEndsItselfIsFailedWithTheReason) {
   Removed m(create());
   auto code =

@@ -280,6 +280,30 @@ TEST_F(Life, LIFE_13_TwoStartsAtOnceBootOnce) {
   EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
 }
 
+TEST_F(Life, LIFE_13_AStartThatWaitsForAStopIsNotStoppedItself) {
+  Removed m(Machine::define({.name = "again", .resources = {.memory_mb = 256}}, host));
+  for (int round = 0; round < 4; round++) {
+    SCOPED_TRACE(round);
+    m->start();
+    auto number = std::to_string(round);
+    m->exec_shell("echo " + number + " > /root/round");
+    std::optional<ErrorCode> stopped;
+    std::jthread stopper([&] { stopped = code_of([&] { m->stop(); }); });
+    ASSERT_TRUE(eventually([&] { return status_of("again").state != MachineState::running; }));
+    // Several, so that one of them has the folder before the stop looks at it again.
+    std::vector<std::jthread> starters;
+    for (int i = 0; i < 6; i++) {
+      starters.emplace_back([&] { EXPECT_EQ(code_of([&] { m->start(); }), std::nullopt); });
+    }
+    starters.clear();
+    stopper.join();
+    EXPECT_EQ(stopped, std::nullopt);
+    EXPECT_EQ(m->state(), MachineState::running)
+        << "the stop went on to the machine that was started behind it";
+    EXPECT_EQ(m->read_file("/root/round"), number + "\n");
+  }
+}
+
 TEST_F(Life, CHAN_24_RequireKvmIsRefusedAtOnceWhereKvmDoesNotWork) {
   auto verdict = probe_accelerator(host);
   if (verdict.accelerator == Accelerator::kvm) GTEST_SKIP() << "KVM works here";

@@ -310,6 +310,23 @@ TEST_F(Suspend, OfManyAtOnceAndWithStopsAndStartsAllEndAsOneOfThem) {
   }
 }
 
+TEST_F(Suspend, LIFE_13_AStartThatWaitsForASuspensionLeavesTheMachineRunning) {
+  Removed m(create({.name = "dev", .resources = {.memory_mb = 256}}));
+  for (int round = 1; round <= 3; round++) {
+    SCOPED_TRACE(round);
+    std::optional<ErrorCode> suspended;
+    std::jthread suspender([&] { suspended = code_of([&] { m->suspend(); }); });
+    ASSERT_TRUE(eventually([&] { return status_of("dev").state != MachineState::running; }));
+    m->start();
+    suspender.join();
+    EXPECT_EQ(suspended, std::nullopt);
+    EXPECT_EQ(m->state(), MachineState::running) << "it was suspended once more";
+    auto events = m->events();
+    EXPECT_EQ(std::ranges::count(events, "suspended", &MachineEvent::kind), round);
+    EXPECT_EQ(std::ranges::count(events, "resumed", &MachineEvent::kind), round);
+  }
+}
+
 TEST_F(Suspend, AnEphemeralMachineCannotBeSuspended) {
   auto m = create({.lifetime = Lifetime::ephemeral});
   EXPECT_EQ(code_of([&] { m.suspend(); }), ErrorCode::not_supported);
