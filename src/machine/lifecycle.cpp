@@ -397,7 +397,7 @@ void stop_machine(const MachineFolder& folder, const StopOptions& options, const
     // Looked at before the lock: one that cannot be had behind the end is another's.
     bool gone = !life || !is_alive(*life);
     if (auto lock = try_lock(folder)) {
-      end_vmm(folder, deadline);
+      if (!end_vmm(folder, deadline)) throw_unkillable(folder);
       if (folder.is_suspended()) {
         if (options.grace <= Duration::zero()) return give_up_memory(folder);
         // What it has not written to its disk is in its memory only.
