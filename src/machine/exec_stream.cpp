@@ -22,6 +22,8 @@ constexpr std::size_t k_input_limit = std::size_t{64} << 20;
 // A host's deadline stands so far behind the guest's own timeout, which kills with a result.
 constexpr auto k_timeout_margin = 5s;
 constexpr auto k_connect_deadline = 10s;
+// As file operations: a guest that says nothing of a command in all of this does not serve any.
+constexpr auto k_answer_deadline = 30s;
 
 constexpr std::size_t k_preview = std::size_t{64} << 10;
 constexpr std::uint32_t k_longest_side = 65535;
@@ -109,7 +111,8 @@ class ExecStream::Impl {
       return connection_->next(wait(options));
     } catch (const Error& e) {
       // After a deadline of the call alone the stream goes on.
-      if (e.code() != ErrorCode::timeout || deadline_.passed()) ended_ = true;
+      bool goes_on = e.code() == ErrorCode::timeout && options.deadline && options.deadline->passed();
+      if (!goes_on || deadline_.passed()) ended_ = true;
       throw;
     }
   }
@@ -264,6 +267,7 @@ ExecRequest exec_request(const Command& command, const ExecOptions& options, std
 }
 
 ExecStream stream_of(std::unique_ptr<StreamConnection> connection, const ExecOptions& options) {
+  connection->set_answer_deadline(Deadline::after(k_answer_deadline));
   return ExecStream(std::make_unique<ExecStream::Impl>(std::move(connection), options));
 }
 

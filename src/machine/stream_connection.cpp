@@ -122,7 +122,7 @@ Tried<Frame> StreamConnection::try_next() {
   if (!frames_.empty()) return {.value = take_front(lock, {.deadline = deadline_})};
   if (broken_) throw *broken_;
   if (final_seen_) return Tried<Frame>::end();
-  if (deadline_.passed()) throw_timeout(subject_);
+  if (due(deadline_).passed()) throw_timeout(subject_);
   return Tried<Frame>::not_yet();
 }
 
@@ -304,14 +304,25 @@ int StreamConnection::room_fd() {
 void StreamConnection::set_alarm(Deadline deadline) {
   std::lock_guard lock(mutex_);
   deadline_ = deadline;
-  watch(output_).set_alarm(deadline);
-  if (room_) room_->set_alarm(deadline);
+  watch(output_);
+  set_alarms();
+}
+
+void StreamConnection::set_answer_deadline(Deadline deadline) {
+  std::lock_guard lock(mutex_);
+  answer_deadline_ = deadline;
+  set_alarms();
+}
+
+void StreamConnection::set_alarms() {
+  if (output_) output_->set_alarm(due(deadline_));
+  if (room_) room_->set_alarm(due(deadline_));
 }
 
 Watch& StreamConnection::watch(std::optional<Watch>& watch) {
   if (!watch) {
     watch.emplace(socket_.get());
-    watch->set_alarm(deadline_);
+    watch->set_alarm(due(deadline_));
     mark();
   }
   return *watch;
@@ -361,13 +372,20 @@ void StreamConnection::wait_until(std::unique_lock<std::mutex>& lock, const Wait
       kill();
       wait.cancel->throw_if_cancelled();
     }
-    if (wait.deadline.passed()) throw_timeout(subject_);
+    if (due(wait.deadline).passed()) {
+      // An answer that nobody has fetched is one.
+      while (!reading_ && !over() && !answered_ && receive(parser_.space())) {
+      }
+      mark();
+      if (ready()) return;
+      if (due(wait.deadline).passed()) throw_timeout(subject_);
+    }
     if (!reading_) {
-      read_socket(lock, wait);
+      read_socket(lock, {.deadline = due(wait.deadline), .cancel = wait.cancel});
       continue;
     }
     // Another thread reads; in slices, to see a cancellation.
-    changed_.wait_for(lock, std::min<Duration>(wait.deadline.left(), 50ms));
+    changed_.wait_for(lock, std::min<Duration>(due(wait.deadline).left(), 50ms));
   }
 }
 
@@ -423,6 +441,7 @@ void StreamConnection::take_frame(Frame frame) {
   }
   if (costs_credit(type) && !window_.receive(frame.payload.size())) return broken("more than was granted");
   if (is_final(type)) final_seen_ = true;
+  if (!std::exchange(answered_, true)) set_alarms();
   frames_.push_back(std::move(frame));
 }
 

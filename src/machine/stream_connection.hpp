@@ -85,6 +85,9 @@ class StreamConnection {
   int room_fd();
   /// poll_fd() polls readable at this time, too. try_next() throws TIMEOUT from then on.
   void set_alarm(Deadline deadline);
+  /// The guest's first frame but credit is due by then: behind that next() and try_next() throw TIMEOUT,
+  /// whatever their own deadline. Set before the first frame is taken.
+  void set_answer_deadline(Deadline deadline);
   /// In a forked child, where the parent's threads hold no lock any more: closes the descriptors and nothing
   /// else. The object is of no other use, not even to be destroyed.
   void abandon() noexcept;
@@ -108,6 +111,8 @@ class StreamConnection {
   void fail(Error error);
   Error lost() const;
   Error other_version(std::uint32_t version) const;
+  /// The earlier of a call's deadline and that of the first answer, while there is none.
+  Deadline due(Deadline deadline) const { return answered_ ? deadline : deadline.earlier(answer_deadline_); }
   bool over() const { return killed_ || final_seen_ || broken_.has_value(); }
   void pump_input(std::unique_lock<std::mutex>& lock, const Wait& wait);
   bool send_costing(std::unique_lock<std::mutex>& lock, protocol::FrameType type, std::string_view payload,
@@ -117,6 +122,7 @@ class StreamConnection {
   /// Tells the descriptors what has changed.
   void mark();
   Watch& watch(std::optional<Watch>& watch);
+  void set_alarms();
 
   const Fd socket_;
   const std::string subject_;
@@ -145,6 +151,8 @@ class StreamConnection {
   std::optional<Watch> output_;  // of poll_fd()
   std::optional<Watch> room_;    // of room_fd()
   Deadline deadline_ = Deadline::never();
+  Deadline answer_deadline_ = Deadline::never();
+  bool answered_ = false;  // a frame but credit has come
 };
 
 }  // namespace holt::machine

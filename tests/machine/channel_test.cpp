@@ -1,4 +1,5 @@
 // A guest that lies, and one that is merely slow: cases CHAN of the project's list, against relay and client.
+#include "machine/background.hpp"
 #include "machine/exec_stream.hpp"
 #include "machine/file_streams.hpp"
 #include "machine/hosted_machine.hpp"
@@ -171,6 +172,56 @@ TEST(Channel, CHAN_10_AGuestThatNeverAnswersMeetsEveryDeadline) {
   EXPECT_EQ(code_of([&] { open_reader(fake.folder(), "/x", {.call = soon}); }), ErrorCode::timeout);
   EXPECT_EQ(code_of([&] { list_directory(fake.folder(), "/", soon); }), ErrorCode::timeout);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 60s);
+}
+
+TEST(Channel, CHAN_10_ACommandThatAGuestSaysNothingOfEndsWithoutADeadlineOfTheCaller) {
+  FakeMachine fake(on_request([](GuestVoice& guest, std::uint32_t stream) {
+    guest.say(FrameType::credit, stream, encode_credit(1));
+  }));
+  // The one that waits in vain would wait for ever: its test ends it.
+  CancellationToken test_ends;
+  auto begins = [&](const std::function<void()>& action) {
+    return std::jthread([action] { EXPECT_EQ(code_of(action), ErrorCode::timeout); });
+  };
+  std::vector<std::jthread> callers;
+  callers.push_back(begins([&] { run_command(fake.folder(), {.argv = {"x"}}, {.cancel = test_ends}); }));
+  callers.push_back(begins([&] {
+    auto stream = open_command(fake.folder(), {.argv = {"x"}}, {.cancel = test_ends}, 0);
+    stream.write_stdin("input");
+    stream.next();
+  }));
+  callers.push_back(begins([&] {
+    auto stream = open_command(fake.folder(), {.argv = {"x"}}, {}, 0, Sending::queues);
+    pollfd due{stream.fd(), POLLIN, 0};
+    while (::poll(&due, 1, static_cast<int>(k_patience / 1ms)) == 1) stream.try_next();
+  }));
+  callers.push_back(
+      begins([&] { attach_to(fake.folder(), "c1", {.cancel = test_ends}).next({.cancel = test_ends}); }));
+  std::jthread end([&](const std::stop_token& all_ended) {
+    eventually([&] { return all_ended.stop_requested(); });
+    if (!all_ended.stop_requested()) test_ends.cancel();
+  });
+  callers.clear();
+}
+
+TEST(Channel, CHAN_10_ACommandThatRunsIsWaitedForHoweverLateItsAnswerIsFetched) {
+  FakeMachine fake([](GuestVoice& guest, const Frame& frame) {
+    if (!is_request(frame)) return;
+    auto stream = frame.header.stream;
+    auto request = decode_request(frame.payload);
+    if (request && std::holds_alternative<ExistsRequest>(*request))
+      return guest.say(FrameType::reply, stream, encode(ExistsReply{}));
+    guest.say(FrameType::started, stream, encode(ExecStarted{}));
+    guest.say(FrameType::output, stream, "out");
+  });
+  auto connection = StreamConnection::open(fake.folder(), ExecRequest{.argv = {"x"}}, Effect::possible, {});
+  ASSERT_TRUE(eventually([&] { return std::ranges::count(fake.seen(), FrameType::request) == 1; }));
+  // The relay takes what comes in its order: the output lies in the socket when it answers this.
+  ask_for<ExistsReply>(fake.folder(), ExistsRequest{.path = "/"}, Effect::none, {});
+  connection->set_answer_deadline(Deadline::after(0ms));
+  ASSERT_TRUE(connection->next({}));
+  EXPECT_EQ(connection->next({})->payload, "out");
+  EXPECT_EQ(code_of([&] { connection->next({.deadline = Deadline::after(10ms)}); }), ErrorCode::timeout);
 }
 
 TEST(Channel, CancellingTellsTheGuest) {

@@ -87,7 +87,7 @@ struct ExecOptions {
   /// timeout. CONFLICT with another command, or when the result is no longer kept.
   std::string idempotency_key = {};
   std::optional<Deadline> deadline =
-      std::nullopt;  ///< on the host; unset: timeout + 5 s, none without timeout
+      std::nullopt;  ///< on the host; unset: timeout + 5 s, else none once it runs (30 s till then)
   std::optional<CancellationToken> cancel = std::nullopt;
 };
 
