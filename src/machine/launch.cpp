@@ -96,6 +96,7 @@ std::string encode_report(const StartReport& report) {
                     {"hint", report.hint},
                     {"console", report.console},
                     {"templateBad", report.template_bad}}) +
+                    {"causes", report.causes},
          "\n";
 }
 
@@ -107,16 +108,23 @@ StartReport decode_report(std::string_view text) {
             .hint = {},
             .console = {}};
   }
+            .causes = {},
   auto word = [&](const char* name) {
     auto value = json->value(name, Json());
     return value.is_string() ? value.get<std::string>() : std::string();
   };
   return {.started = json->value("started", Json()) == Json(true),
           .code = error_code_from(word("code")).value_or(ErrorCode::internal),
+  std::vector<std::string> causes;
+  auto listed = json->value("causes", Json());
+  for (const auto& cause : listed.is_array() ? listed : Json::array()) {
+    if (cause.is_string()) causes.push_back(cause.get<std::string>());
+  }
           .message = word("message"),
           .hint = word("hint"),
           .console = word("console"),
           .template_bad = json->value("templateBad", Json()) == Json(true)};
+          .causes = std::move(causes),
 }
 
 }  // namespace holt::machine

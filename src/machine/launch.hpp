@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace holt::machine {
 
@@ -50,6 +51,7 @@ struct StartReport {
   ErrorCode code = ErrorCode::internal;
   std::string message = {};
   std::string hint = {};
+  std::vector<std::string> causes = {};
   std::string console = {};   ///< last lines, for a failure
   bool template_bad = false;  ///< the template did not start a machine: build it anew
 };

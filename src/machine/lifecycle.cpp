@@ -125,7 +125,7 @@ std::string read_report(const Fd& control, const MachineFolder& folder, Deadline
 }
 
 Error start_failure(const MachineFolder& folder, const StartReport& report) {
-  std::vector<std::string> causes;
+  auto causes = report.causes;
   if (!report.console.empty()) causes.push_back("The console's last lines: " + report.console);
   if (report.message.starts_with("The monitor ended")) {
     auto log = last_lines_of(folder.path() / "monitor.log");

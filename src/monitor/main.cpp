@@ -67,11 +67,10 @@ MachineStatus ended_status(MachineStatus status, const monitor::Ending& ending) 
 }
 
 StartReport report_of(const Error& e, const MachineFolder& folder) {
-  std::string causes;
-  for (const auto& cause : e.causes()) causes += "\n  " + cause;
   return {.code = e.code(),
-          .message = e.what() + causes,
+          .message = e.what(),
           .hint = e.hint(),
+          .causes = e.causes(),
           .console = last_lines_of(folder.console_log())};
 }
 

@@ -230,11 +230,13 @@ StartedMachine start_machine(const Launch& launch, const MachineRecord& record, 
   Attempt attempt(launch, record, folder, on_vmm);
   const auto all = Deadline::after(k_all_deadline);
   std::vector<std::string> failures;
+  std::optional<Error> last;
   bool template_refused = false;
   auto note = [&](const char* what, const Error& e) {
     logger("monitor")->warn("{} of {} failed: {}", what, record.config.name, e.what());
     failures.push_back(fmt::format("{}: {}", what, e.what()));
     if (!may_pass(e)) throw e;
+    last = e;
   };
   for (int i = 0; launch.start_from && i < 2; i++) {
     try {
@@ -254,9 +256,10 @@ StartedMachine start_machine(const Launch& launch, const MachineRecord& record, 
       note("A cold boot", e);
     }
   }
-  throw Error(ErrorCode::timeout, fmt::format("{} did not start", record.config.name),
+  const char* hint = "See the console log for the guest's last words, and holt doctor for the host.";
+  throw Error(last ? last->code() : ErrorCode::timeout, fmt::format("{} did not start", record.config.name),
               {.subject = record.config.name,
-               .hint = "See the console log for the guest's last words, and holt doctor for the host.",
+               .hint = last && !last->hint().empty() ? last->hint() : hint,
                .causes = failures});
 }
 

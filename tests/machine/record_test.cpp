@@ -278,6 +278,9 @@ TEST(Launch, AReportThatNeverCameIsAFailedStart) {
   EXPECT_FALSE(decode_report("").started);
   EXPECT_FALSE(decode_report("{\"started\":1").started);
   EXPECT_TRUE(decode_report(encode_report({.started = true})).started);
+  std::vector<std::string> causes{"A restore: one\nline", "A cold boot: another"};
+  EXPECT_EQ(decode_report(encode_report({.causes = causes})).causes, causes);
+  EXPECT_TRUE(decode_report(R"({"causes":"none"})").causes.empty());
 }
 
 TEST(TemplateKey, CLONE_15_ChangesWithEveryInput) {

@@ -349,9 +349,9 @@ TEST_F(Cases, CLONE_02_AMachineThatDoesNotAcknowledgeItsIdentityIsDestroyed) {
   const std::vector<std::pair<const char*, ErrorCode>> answers{
       {"frame(36, stream, cbor({'code': 'INTERNAL', 'message': 'reseed /dev/urandom: failed'}))",
        ErrorCode::internal},
-      {"frame(35, stream, cbor({'generation': 'of another start'}))", ErrorCode::timeout},
-      {"frame(35, stream, b'rubbish')", ErrorCode::timeout},
-      {"sys.exit(1)", ErrorCode::timeout}};
+      {"frame(35, stream, cbor({'generation': 'of another start'}))", ErrorCode::guest_protocol},
+      {"frame(35, stream, b'rubbish')", ErrorCode::guest_protocol},
+      {"sys.exit(1)", ErrorCode::guest_lost}};
   host.accelerator = AcceleratorChoice::tcg;
   host.jail = JailChoice::off;
   for (const auto& [answer, expected] : answers) {
