@@ -15,6 +15,9 @@ namespace {
 
 constexpr off_t k_shown = 1500;
 constexpr int k_shown_lines = 10;
+// A panic with its registers and call trace takes a few KiB.
+constexpr std::size_t k_tail = std::size_t{64} << 10;
+constexpr std::size_t k_line = 300;
 
 Fd open_log(const std::filesystem::path& file) {
   return Fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -34,8 +37,19 @@ ConsoleReader::ConsoleReader(Fd console, std::filesystem::path file)
 }
 
 ConsoleReader::~ConsoleReader() {
+  end();
+}
+
+void ConsoleReader::end() {
   stop_writer_.reset();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::string ConsoleReader::find_line(std::string_view text) {
+  end();
+  auto from = tail_.find(text, tail_.size() - std::min(tail_.size(), k_tail));
+  if (from == std::string::npos) return {};
+  return printable(tail_.substr(from, tail_.find_first_of("\r\n", from) - from), k_line);
 }
 
 void ConsoleReader::read_all() {
@@ -49,6 +63,8 @@ void ConsoleReader::read_all() {
     ssize_t n = ::read(console_.get(), bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return;
+    tail_.append(bytes.data(), static_cast<std::size_t>(n));
+    if (tail_.size() > 2 * k_tail) tail_.erase(0, tail_.size() - k_tail);
     if (size >= k_console_limit / 2) {
       auto old = file_;
       old += ".1";
@@ -78,6 +94,7 @@ std::string last_lines_of(const std::filesystem::path& file) {
     from = text.rfind('\n', from - 1);
   }
   if (from != std::string::npos && from < text.size()) text.erase(0, from + 1);
+  std::ranges::replace(text, '\n', '|');
   return printable(text);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace holt::machine {
@@ -25,14 +26,20 @@ class ConsoleReader {
 
   /// The end of the log, made fit to be shown: at most ten lines.
   std::string last_lines() const;
+  /// The rest of the first line with `text` among the last 64 KiB that this reader has read, from `text` on
+  /// and made fit to be shown; empty when there is none. Called when the other end has closed: reads what is
+  /// left.
+  std::string find_line(std::string_view text);
 
  private:
   void read_all();
+  void end();
 
   Fd console_;
   Fd stop_;
   Fd stop_writer_;
   std::filesystem::path file_;
+  std::string tail_;  ///< the last that was read; belongs to the thread until that has ended
   std::thread thread_;
 };
 

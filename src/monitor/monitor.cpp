@@ -49,13 +49,6 @@ std::optional<Fd> open_process(const std::optional<ProcessIdentity>& process) {
   return fd;
 }
 
-/// What the guest's kernel said last, when it panicked.
-std::string panic_line(const std::filesystem::path& console_log) {
-  auto lines = last_lines_of(console_log);
-  auto at = lines.rfind("Kernel panic");
-  return at == std::string::npos ? std::string() : lines.substr(at, lines.find_first_of("\r\n", at) - at);
-}
-
 Error stopped_error(const std::string& name) {
   return {ErrorCode::guest_lost, fmt::format("The machine {} was stopped", name), {.subject = name}};
 }
@@ -390,7 +383,7 @@ void Monitor::vmm_ended() {
                       : shutdown_reason_
                           ? fmt::format("the guest ended itself ({})", *shutdown_reason_)
                           : fmt::format("QEMU ended with code {}", status.exit_code.value_or(0));
-    if (auto panic = panic_line(folder_.console_log()); !panic.empty()) how += ": " + panic;
+    if (auto panic = started_.console->find_line("Kernel panic"); !panic.empty()) how += ": " + panic;
     ending = {MachineState::failed, MachineFailure{.code = ErrorCode::guest_lost,
                                                    .message = fmt::format("{}: {}", record_.config.name, how),
                                                    .at = wall_now(),

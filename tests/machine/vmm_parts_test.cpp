@@ -103,6 +103,25 @@ TEST(Console, CHAN_21_KeepsTheEndAndNeverMoreThanItsLimit) {
   EXPECT_EQ(shown.find('\x1b'), std::string::npos) << shown;
 }
 
+TEST(Console, CHAN_12_CHAN_17_ALineIsFoundBehindManyOthersButNotInAnEarlierLife) {
+  TempDir dir;
+  auto found_in = [&](const std::string& text) {
+    auto [guest, reader] = socket_pair();
+    ConsoleReader console(std::move(reader), dir.path() / "console.log");
+    write_all(guest.get(), text);
+    guest.reset();
+    return console.find_line("Kernel panic");
+  };
+  std::string trace;
+  for (int i = 0; i < 60; i++) trace += "[   1.5] Call trace line\r\n";
+  EXPECT_EQ(found_in("[   1.5] Kernel panic - not syncing: a\x1b[31m reason\r\n" + trace +
+                     "---[ end Kernel panic - not syncing: a reason ]---\r\n"),
+            "Kernel panic - not syncing: a\\x1b[31m reason");
+  EXPECT_EQ(found_in(trace), "") << "the panic was that of the life before";
+  EXPECT_EQ(found_in("Kernel panic: old\n" + std::string(70'000, 'x')), "") << "64 KiB before the end";
+  EXPECT_LE(found_in("Kernel panic: " + std::string(4000, 'x')).size(), 400u);
+}
+
 TEST(Console, OfNothingIsNothing) {
   EXPECT_EQ(last_lines_of("/nowhere"), "");
 }

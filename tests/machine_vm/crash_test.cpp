@@ -215,6 +215,24 @@ TEST_F(Crash, LIFE_16_CHAN_12_CHAN_25_AGuestThatEndsItselfIsFailedWithTheReason)
   EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
 }
 
+TEST_F(Crash, LIFE_16_CHAN_12_APanicIsNamedByItsLineAndAPowerOffAsTheGuestsOwn) {
+  Removed m(create());
+  auto reason_of = [&](const std::string& sysrq) {
+    code_of([&] {
+      m->exec_shell("echo " + sysrq + " > /proc/sysrq-trigger; sleep 100", {.deadline = patient()});
+    });
+    EXPECT_TRUE(eventually([&] { return m->state() == MachineState::failed; })) << to_string(m->state());
+    auto reason = m->info().reason;
+    return reason ? reason->message : "no reason";
+  };
+  EXPECT_TRUE(reason_of("c").ends_with(": Kernel panic - not syncing: sysrq triggered crash"))
+      << m->info().reason->message;
+  m->start();
+  auto off = reason_of("o");
+  EXPECT_NE(off.find("the guest ended itself (guest-shutdown)"), std::string::npos) << off;
+  EXPECT_EQ(off.find("panic"), std::string::npos) << "the panic was that of another life: " << off;
+}
+
 TEST_F(Crash, LIFE_07_CHAN_10_AFrozenVmmIsShownRemovedAndHoldsNobodyUp) {
   std::vector<Machine> machines;
   machines.reserve(3);
