@@ -5,7 +5,9 @@
 #include "holt/base/fd.hpp"
 #include "holt/base/files.hpp"
 
+#include <array>
 #include <cerrno>
+#include <cpuid.h>
 #include <fcntl.h>
 #include <memory>
 #include <sys/stat.h>
@@ -53,6 +55,23 @@ std::string host_kernel_release() {
   utsname names{};
   ::uname(&names);
   return names.release;
+}
+
+std::string host_processor() {
+  // Vendor, signature and features: Intel SDM volume 2A, AMD APM volume 3, "CPUID".
+  constexpr std::array<unsigned, 4> k_leaves{0, 1, 7, 0x80000001};
+  std::string words;
+  for (unsigned leaf : k_leaves) {
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
+    if (__get_cpuid_count(leaf, 0, &a, &b, &c, &d) == 0) continue;
+    // Which processor was asked.
+    if (leaf == 1) b = 0;
+    words += fmt::format("{:x}:{:x}.{:x}.{:x}.{:x} ", leaf, a, b, c, d);
+  }
+  return words;
 }
 
 std::string file_identity(const std::filesystem::path& path) {

@@ -14,6 +14,10 @@ std::string host_boot_id();
 /// Release of the host's kernel, uname(2).
 std::string host_kernel_release();
 
+/// Model and features of the host's processor as CPUID tells them, whatever the kernel makes of them; what a
+/// guest under KVM sees and may use. For comparisons only.
+std::string host_processor();
+
 /// Device, inode, size and times of a file as one word. Throws Error NOT_FOUND.
 std::string file_identity(const std::filesystem::path& path);
 

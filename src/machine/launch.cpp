@@ -42,6 +42,7 @@ std::string encode_launch(const Launch& launch) {
             {"cpus", shape.cpus},
             {"memoryMb", shape.memory_mb},
             {"tscKhz", shape.tsc_khz},
+            {"processor", shape.processor},
             {"jail", static_cast<int>(shape.jail)},
             {"template", launch.start_from ? Json(launch.start_from->folder.string()) : Json()},
             {"state", launch.machines.string()},
@@ -71,6 +72,7 @@ Launch decode_launch(std::string_view text) {
                   .cpus = integer_member<unsigned>(json, "cpus"),
                   .memory_mb = integer_member<unsigned>(json, "memoryMb"),
                   .tsc_khz = integer_member<unsigned>(json, "tscKhz"),
+                  .processor = json.value("processor", std::string()),
                   .jail = static_cast<JailChoice>(integer_member<int>(json, "jail"))},
         .machines = json.at("state").get<std::string>(),
         .env = json.at("env").get<std::map<std::string, std::string>>(),
@@ -94,9 +96,9 @@ std::string encode_report(const StartReport& report) {
                     {"code", to_string(report.code)},
                     {"message", report.message},
                     {"hint", report.hint},
+                    {"causes", report.causes},
                     {"console", report.console},
                     {"templateBad", report.template_bad}}) +
-                    {"causes", report.causes},
          "\n";
 }
 
@@ -106,25 +108,25 @@ StartReport decode_report(std::string_view text) {
     return {.code = ErrorCode::internal,
             .message = "The monitor ended before the machine had started",
             .hint = {},
+            .causes = {},
             .console = {}};
   }
-            .causes = {},
   auto word = [&](const char* name) {
     auto value = json->value(name, Json());
     return value.is_string() ? value.get<std::string>() : std::string();
   };
-  return {.started = json->value("started", Json()) == Json(true),
-          .code = error_code_from(word("code")).value_or(ErrorCode::internal),
   std::vector<std::string> causes;
   auto listed = json->value("causes", Json());
   for (const auto& cause : listed.is_array() ? listed : Json::array()) {
     if (cause.is_string()) causes.push_back(cause.get<std::string>());
   }
+  return {.started = json->value("started", Json()) == Json(true),
+          .code = error_code_from(word("code")).value_or(ErrorCode::internal),
           .message = word("message"),
           .hint = word("hint"),
+          .causes = std::move(causes),
           .console = word("console"),
           .template_bad = json->value("templateBad", Json()) == Json(true)};
-          .causes = std::move(causes),
 }
 
 }  // namespace holt::machine

@@ -194,6 +194,7 @@ Launch prepare_resume(const MachineFolder& folder, const StartOptions& options, 
                       .cpus = suspension.cpus,
                       .memory_mb = suspension.memory_mb,
                       .tsc_khz = suspension.tsc_khz,
+                      .processor = suspension.processor,
                       .jail = host.jail};
   if (shape.vmm.version != suspension.vmm_version) {
     throw Error(ErrorCode::invalid_state,
@@ -202,6 +203,14 @@ Launch prepare_resume(const MachineFolder& folder, const StartOptions& options, 
                 {.subject = name_of(folder),
                  .hint = fmt::format("Use that QEMU, or give its memory up with 'holt stop --kill {}'.",
                                      name_of(folder))});
+  }
+  if (!suspension.processor.empty() && suspension.processor != host_processor()) {
+    throw Error(
+        ErrorCode::invalid_state,
+        fmt::format("{} was suspended on another processor and cannot go on on this one", name_of(folder)),
+        {.subject = name_of(folder),
+         .hint = fmt::format("Resume it there, or give its memory up with 'holt stop --kill {}'.",
+                             name_of(folder))});
   }
   if (options.on_progress) {
     options.on_progress({.step = StartProgress::Step::booting, .text = "Resuming the machine"});
@@ -280,6 +289,7 @@ Launch prepare_launch(const Resources& resources, const StartOptions& options, c
                       .cpus = resources.cpus,
                       .memory_mb = resources.memory_mb,
                       .tsc_khz = stable_tsc_khz(host.directories.cache),
+                      .processor = accelerator == Accelerator::kvm ? host_processor() : std::string(),
                       .jail = host.jail};
   TemplateProgress progress{
       .on_build =

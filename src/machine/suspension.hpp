@@ -45,6 +45,7 @@ struct Suspension {
   unsigned cpus = 0;
   unsigned memory_mb = 0;
   unsigned tsc_khz = 0;
+  std::string processor = {};  ///< that of TemplateShape
   std::uint64_t disk_bytes = 0;
   std::string memory_digest = {};  ///< sampled_digest()
   std::string state_digest = {};   ///< SHA-256

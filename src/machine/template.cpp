@@ -47,10 +47,12 @@ std::string key_of(const std::string& folder) {
 }
 
 std::string describe(const TemplateShape& shape) {
-  return fmt::format(
+  auto text = fmt::format(
       "format {}\nqemu {} {}\naccelerator {}\ncpus {}\nmemory {}\ntsc {}\nkernel {}\ninitramfs {}\n",
       k_format, shape.vmm.path.string(), shape.vmm.version, to_string(shape.accelerator), shape.cpus,
       shape.memory_mb, shape.tsc_khz, shape.boot.kernel_sha256, shape.boot.initramfs_sha256);
+  if (!shape.processor.empty()) text += fmt::format("processor {}\n", shape.processor);
+  return text;
 }
 
 Fd open_state(const std::filesystem::path& path) {

@@ -31,6 +31,7 @@ struct TemplateShape {
   unsigned cpus = 2;
   unsigned memory_mb = 1024;
   unsigned tsc_khz = 0;
+  std::string processor = {};               ///< host_processor() under KVM, where the guest sees the host's
   JailChoice jail = JailChoice::automatic;  ///< not part of the key
 
   /// 32 hexadecimal digits over all of it and the format of templates.

@@ -297,6 +297,8 @@ TEST(TemplateKey, CLONE_15_ChangesWithEveryInput) {
   expect_new(other);
   other = shape, other.tsc_khz = 1;
   expect_new(other);
+  other = shape, other.processor = host_processor();
+  expect_new(other);
   other = shape, other.boot.kernel_sha256 = "x";
   expect_new(other);
   other = shape, other.boot.initramfs_sha256 = "x";

@@ -32,6 +32,7 @@ class SuspensionFiles : public ::testing::Test {
             .cpus = 3,
             .memory_mb = 77,
             .tsc_khz = 5,
+            .processor = "1:2.3",
             .disk_bytes = std::uint64_t{20} << 30,
             .memory_digest = sampled_digest(folder.suspended() / "memory"),
             .state_digest = sha256_hex("devices"),
@@ -59,6 +60,7 @@ TEST_F(SuspensionFiles, AreReadAsTheyWereWritten) {
   EXPECT_EQ(read.vmm_version, written.vmm_version);
   EXPECT_EQ(read.cpus, 3u);
   EXPECT_EQ(read.memory_mb, 77u);
+  EXPECT_EQ(read.processor, "1:2.3");
   EXPECT_EQ(read.disk_bytes, written.disk_bytes);
   check_suspension(folder, read);
 }

@@ -1,3 +1,4 @@
+#include "holt/base/json.hpp"
 #include "machine/event_log.hpp"
 #include "machine/info.hpp"
 #include "machine/suspension.hpp"
@@ -247,6 +248,11 @@ TEST_F(Suspend, CLONE_15_DamagedMemoryIsRefusedAndTheMachineStaysSuspended) {
   other.replace(other.find("QEMU"), 4, "Qemu");
   write_file_atomically(files / "suspend.json", other);
   EXPECT_EQ(code_of([&] { m->start(); }), ErrorCode::invalid_state) << "of another QEMU";
+  EXPECT_EQ(m->state(), MachineState::suspended);
+  auto moved = *parse_json(text);
+  moved["processor"] = "another";
+  write_file_atomically(files / "suspend.json", dump_json(moved));
+  EXPECT_EQ(code_of([&] { m->start(); }), ErrorCode::invalid_state) << "of another processor";
   EXPECT_EQ(m->state(), MachineState::suspended);
   write_file_atomically(files / "suspend.json", text);
   expect_resumes(*m);
