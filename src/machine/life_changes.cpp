@@ -154,7 +154,7 @@ Resources resize_machine(const MachineFolder& folder, const ResizeOptions& optio
     if (!options.disk_gb) return;
     if (*options.disk_gb < sizes.disk_gb) {
       throw Error(
-          ErrorCode::invalid_config,
+          ErrorCode::not_supported,
           fmt::format("The disk of {} has {} GiB and cannot become smaller", name_of(folder), sizes.disk_gb),
           {.subject = name_of(folder), .hint = "Make a new machine and copy the files."});
     }

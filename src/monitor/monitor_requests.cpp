@@ -238,7 +238,7 @@ void Monitor::resize_disk(std::uint64_t bytes, Answer answer) {
     return answer(std::unexpected(not_now(name, "does not run", "The disk grows with the next start.")));
   }
   if (bytes < record_.disk_bytes) {
-    return answer(std::unexpected(Error(ErrorCode::invalid_config, "A disk cannot become smaller")));
+    return answer(std::unexpected(Error(ErrorCode::not_supported, "A disk cannot become smaller")));
   }
   try {
     started_.vmm.resize_disk(bytes, Deadline::after(k_qmp_deadline));

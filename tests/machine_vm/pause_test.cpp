@@ -432,7 +432,7 @@ TEST_F(Changes, FILES_26_TheDiskGrowsAtOnceInARunningMachineAndWithTheNextStartI
   EXPECT_EQ(m->resize({.disk_gb = 24}).disk_gb, 24u);
   EXPECT_GT(size_of_root(), 22500u);
   EXPECT_EQ(m->exec_shell("head -c 100000 /dev/urandom > /root/f && sync").shell_code(), 0);
-  EXPECT_EQ(code_of([&] { m->resize({.disk_gb = 20}); }), ErrorCode::invalid_config);
+  EXPECT_EQ(code_of([&] { m->resize({.disk_gb = 20}); }), ErrorCode::not_supported);
   m->stop();
   m->resize({.cpus = 1, .memory_mb = 512, .disk_gb = 26});
   m->start();

@@ -129,8 +129,8 @@ class Machine {
   void resume(const StartOptions& options = {});
 
   /// Changes its size. The disk grows at once where it runs, else with the next start; vCPUs and memory
-  /// change with the next start. Returns the sizes that count from then on. Throws INVALID_CONFIG (ranges, a
-  /// smaller disk), INVALID_STATE (suspended).
+  /// change with the next start. Returns the sizes that count from then on. Throws INVALID_CONFIG (ranges),
+  /// NOT_SUPPORTED (a smaller disk), INVALID_STATE (suspended).
   Resources resize(const ResizeOptions& options);
   /// Changes labels, and from the next start on idle times and environment; a resume goes on with those of
   /// before. Throws INVALID_CONFIG, also for the environment of an ephemeral machine, which has no next

@@ -84,7 +84,7 @@ def test_a_machine_pauses_suspends_resumes_and_changes(own: holt.Machine) -> Non
     own.resume()
     assert [command.id for command in own.commands() if command.running] == [beside.id]
     assert own.resize(disk_gb=21, cpus=1) == holt.Resources(cpus=1, memory_mb=1024, disk_gb=21)
-    with pytest.raises(holt.InvalidConfigError):
+    with pytest.raises(holt.NotSupportedError):
         own.resize(disk_gb=5)
     own.update(labels={"a": "1", "b": "2"})
     own.update(labels={"a": None}, idle_stop=3600)
