@@ -52,7 +52,6 @@ class TreeDecoder {
   std::uint64_t left_ = 0;  // bytes of it that are due
   bool holes_ = false;      // some of them may be told rather than sent
   bool failed_ = false;     // it could not be written: its bytes are dropped
-  std::uint64_t entries_ = 0;
   std::uint64_t path_bytes_ = 0;
 };
 
