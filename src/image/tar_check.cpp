@@ -14,8 +14,6 @@
 namespace holt::image {
 namespace {
 
-constexpr std::uint64_t k_extension_bytes = std::uint64_t{1} << 20;  ///< as libarchive
-
 // GNU's old sparse header ('S'): 4 pieces in the header and 21 in each block behind it, 24 bytes a piece;
 // then a byte that says whether another block follows.
 constexpr std::size_t k_header_pieces = 4;
@@ -25,8 +23,12 @@ constexpr std::size_t k_block_goes_on = 504;
 
 constexpr std::array<char, k_tar_block> k_padding{};
 
-bool is_extension(char type) {
-  return type == 'x' || type == 'g' || type == 'L' || type == 'K';
+/// The next bytes, at most `size`.
+std::string_view take(std::string_view& rest, std::uint64_t size) {
+  std::string_view part =
+      rest.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(size, rest.size())));
+  rest.remove_prefix(part.size());
+  return part;
 }
 
 bool has_data(char type) {
@@ -38,25 +40,37 @@ bool is_header_only(char type) {
   return type >= '1' && type <= '6';
 }
 
-std::uint64_t whole_blocks(std::uint64_t size) {
-  return (size + k_tar_block - 1) / k_tar_block * k_tar_block;
-}
-
 }  // namespace
 
 std::string_view TarCheck::read() {
-  std::string_view piece = below_.read();
-  if (!piece.empty()) {
-    look_at(piece);
-  } else if (state_ == State::data && left_ <= padding_) {
-    piece = std::string_view(k_padding.data(), static_cast<std::size_t>(left_));
-    look_at(piece);
-  } else if (state_ != State::end) {
-    bool between = state_ == State::header && block_.empty() && !records_ && !long_name_ && !long_link_;
-    if (!between) refuse("is cut");
-    state_ = State::end;
+  while (true) {
+    if (rest_.empty()) rest_ = below_.read();
+    if (rest_.empty()) return end_of_stream();
+    if (state_ != State::extension) {
+      std::string_view piece = rest_;
+      look_at(rest_);
+      return piece.substr(0, piece.size() - rest_.size());
+    }
+    extension_ += take(rest_, left_ - extension_.size());
+    if (extension_.size() == left_) return end_extension();
   }
-  return piece;
+}
+
+std::string_view TarCheck::end_of_stream() {
+  if (state_ == State::data && left_ <= padding_) {
+    std::string_view padding(k_padding.data(), static_cast<std::size_t>(left_));
+    skip(0, State::data);
+    return padding;
+  }
+  bool between = state_ == State::header && block_.empty() && !records_ && !long_name_ && !long_link_;
+  if (state_ != State::end && !between) refuse("is cut");
+  state_ = State::end;
+  return {};
+}
+
+bool TarCheck::is_empty() {
+  if (rest_.empty()) rest_ = below_.read();
+  return rest_.empty();
 }
 
 void TarCheck::finish() {
@@ -64,30 +78,23 @@ void TarCheck::finish() {
 }
 
 void TarCheck::refuse(std::string_view reason, ErrorCode code) const {
-  throw Error(code, fmt::format("member {} of the archive {}", member_, reason));
+  bool in_header = state_ == State::header || state_ == State::extension;
+  throw Error(code, fmt::format("member {} of the archive {}", in_header ? members_ + 1 : members_, reason));
 }
 
-void TarCheck::look_at(std::string_view piece) {
-  auto take = [&](std::uint64_t size) {
-    auto part = piece.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(size, piece.size())));
-    piece.remove_prefix(part.size());
-    return part;
-  };
-  while (!piece.empty() && state_ != State::end) {
+void TarCheck::look_at(std::string_view& rest) {
+  while (!rest.empty() && state_ != State::extension) {
     switch (state_) {
-      case State::header:
-      case State::sparse_map:
-      case State::sparse_count:
-        block_ += take(k_tar_block - block_.size());
-        if (block_.size() == k_tar_block) look_at_block();
+      case State::end:
+        rest = {};
         break;
-      case State::extension:
-        extension_ += take(left_ - extension_.size());
-        if (extension_.size() == left_) end_extension();
+      case State::data:
+        left_ -= take(rest, left_).size();
+        if (left_ == 0) state_ = State::header;
         break;
       default:
-        left_ -= take(left_).size();
-        if (left_ == 0) state_ = State::header;
+        block_ += take(rest, k_tar_block - block_.size());
+        if (block_.size() == k_tar_block) look_at_block();
     }
   }
 }
@@ -130,7 +137,7 @@ void TarCheck::look_at_header() {
   records_.reset();
   long_name_.reset();
   long_link_.reset();
-  ++member_;
+  ++members_;
 }
 
 void TarCheck::start_extension(char type, std::uint64_t size) {
@@ -145,18 +152,19 @@ void TarCheck::start_extension(char type, std::uint64_t size) {
   if (left_ == 0) end_extension();
 }
 
-void TarCheck::end_extension() {
+std::string_view TarCheck::end_extension() {
   state_ = State::header;
-  left_ = 0;
-  extension_.resize(extension_size_);
-  std::string body = std::exchange(extension_, {});
-  if (extension_type_ == 'L') long_name_ = body.c_str();
-  if (extension_type_ == 'K') long_link_ = body.c_str();
-  if (extension_type_ != 'x' && extension_type_ != 'g') return;
-  auto records = read_pax_records(body);
-  if (!records) refuse(records.error());
-  // A global one applies to nothing here, as in libarchive and in Go.
-  if (extension_type_ == 'x') records_ = std::move(*records);
+  extension_.resize(static_cast<std::size_t>(extension_size_));
+  if (extension_type_ == 'L') long_name_ = extension_.c_str();
+  if (extension_type_ == 'K') long_link_ = extension_.c_str();
+  if (extension_type_ == 'x' || extension_type_ == 'g') {
+    auto records = read_pax_records(extension_);
+    if (!records) refuse(records.error());
+    // A global one applies to nothing here, as in libarchive and in Go.
+    if (extension_type_ == 'x') records_ = std::move(*records);
+  }
+  extension_.resize(static_cast<std::size_t>(std::exchange(left_, 0)));
+  return extension_;
 }
 
 void TarCheck::look_at_member(char type, std::uint64_t size) {
@@ -170,7 +178,9 @@ void TarCheck::look_at_member(char type, std::uint64_t size) {
   }
   check_names();
   bool overridden = false;
-  bool counted = false;
+  auto sparse = sparse_format_of(records_ ? *records_ : PaxRecords());
+  if (!sparse) refuse(sparse.error());
+  if (*sparse != SparseFormat::none && type != '0') refuse("is a sparse file of another kind");
   if (records_) {
     if (auto found = records_->find("size"); found != records_->end()) {
       std::int64_t value = 0;
@@ -179,8 +189,6 @@ void TarCheck::look_at_member(char type, std::uint64_t size) {
       size = static_cast<std::uint64_t>(value);
       overridden = true;
     }
-    auto major = records_->find("GNU.sparse.major");
-    counted = major != records_->end() && major->second == "1";
   }
   if (is_header_only(type)) {
     // Whether data follow such a header is where readers differ most.
@@ -199,7 +207,7 @@ void TarCheck::look_at_member(char type, std::uint64_t size) {
       return;
     }
   }
-  skip(left_, counted && left_ > 0 ? State::sparse_count : State::data);
+  skip(left_, *sparse == SparseFormat::pax_1 && left_ > 0 ? State::sparse_count : State::data);
 }
 
 std::string_view TarCheck::name() const {
@@ -225,7 +233,8 @@ void TarCheck::check_names() const {
     auto found = records_->find(key);
     return name && found != records_->end() && found->second != *name;
   };
-  if (differs("path", long_name_)) refuse("has two different names");
+  if (differs("path", long_name_) || differs("GNU.sparse.name", long_name_))
+    refuse("has two different names");
   if (differs("linkpath", long_link_)) refuse("has two different link targets");
 }
 

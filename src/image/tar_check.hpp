@@ -1,7 +1,7 @@
 // Refuses tars on which readers disagree. libarchive is lenient where the tar readers of other container
 // tools are strict (Go's archive/tar): it cuts a name at a NUL, takes a number up to the first byte that is
-// no digit, makes a file of an unknown type. An image that means two things is none, so the headers are
-// looked at once more while they pass through.
+// no digit, makes a file of an unknown type, and obeys extended records that only some writers know. An image
+// that means two things is none, so the headers are looked at once more while they pass through.
 #pragma once
 
 #include "image/byte_source.hpp"
@@ -14,8 +14,9 @@
 
 namespace holt::image {
 
-/// A tar, passed through unchanged, but that the padding of the last member is added where a writer left it
-/// out at the end of the stream (umoci insert does, and readers in Go take it). read() throws Error
+/// A tar, passed through with two changes: extended records that do not count are renamed to what no reader
+/// knows (read_pax_records()), and the padding of the last member is added where a writer left it out at the
+/// end of the stream (umoci insert does, and readers in Go take it). read() throws Error
 /// IMAGE_INVALID with the number of the member whose header is wrong, or that is cut, and LIMIT_EXCEEDED for
 /// a sparse file of more than k_sparse_pieces. What lies behind the two empty blocks at the end is not looked
 /// at. Source: POSIX pax, "ustar Interchange Format" and "pax Extended Header"; GNU tar manual, "Basic Tar
@@ -24,18 +25,21 @@ class TarCheck final : public ByteSource {
  public:
   explicit TarCheck(ByteSource& below) : below_(below) {}
   std::string_view read() override;
+  /// Whether the stream has no bytes at all. Asked before anything is read.
+  bool is_empty();
   /// Reads on to the end of the archive, where a reader stops at the first of its two empty blocks.
   void finish();
 
  private:
   enum class State { header, extension, sparse_map, sparse_count, data, end };
 
-  void look_at(std::string_view piece);
+  std::string_view end_of_stream();
+  void look_at(std::string_view& rest);
   void look_at_block();
   void look_at_header();
   void look_at_member(char type, std::uint64_t size);
   void start_extension(char type, std::uint64_t size);
-  void end_extension();
+  std::string_view end_extension();
   void look_at_sparse_map(std::size_t pieces);
   void look_at_sparse_count();
   void check_names() const;
@@ -45,15 +49,16 @@ class TarCheck final : public ByteSource {
   [[noreturn]] void refuse(std::string_view reason, ErrorCode code = ErrorCode::image_invalid) const;
 
   ByteSource& below_;
+  std::string_view rest_;  ///< of the piece that the source gave last
   State state_ = State::header;
-  std::uint64_t member_ = 1;   ///< the one whose headers or data pass
+  std::uint64_t members_ = 0;  ///< whose headers have passed
   std::string block_;          ///< a header, or the first line of a sparse file's data, not whole yet
   std::uint64_t left_ = 0;     ///< of an extension or of data, padding included
   std::uint64_t padding_ = 0;  ///< of a member's data, the last of left_
   bool empty_block_ = false;   ///< the last one was
   char extension_type_ = 0;    ///< of the body that passes
   std::uint64_t extension_size_ = 0;
-  std::string extension_;     ///< that body
+  std::string extension_;     ///< that body with its padding, held back until it is whole
   std::uint64_t pieces_ = 0;  ///< of a sparse file
 
   // What the extensions said about the next member.

@@ -6,11 +6,15 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <ranges>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace holt::image {
 namespace {
+
+using namespace std::literals;
 
 bool is_padding(char c) {
   return c == ' ' || c == '\0';
@@ -52,6 +56,10 @@ bool is_integer(std::string_view text) {
   return error == std::errc() && at == text.data() + text.size();
 }
 
+bool is_size(std::string_view text) {
+  return is_integer(text) && text.front() != '-';
+}
+
 /// "-12.5": pax's decimal seconds.
 bool is_time(std::string_view text) {
   std::size_t dot = std::min(text.find('.'), text.size());
@@ -65,9 +73,37 @@ bool is_name(std::string_view key) {
   return std::ranges::find(k_names, key) != k_names.end();
 }
 
+/// What a record's name begins with when nobody is to know it.
+constexpr char k_unknown = '-';
+constexpr std::string_view k_attribute = "SCHILY.xattr.";
+constexpr std::string_view k_sparse = "GNU.sparse.";
+constexpr std::string_view k_sparse_offset = "GNU.sparse.offset";
+constexpr std::string_view k_sparse_length = "GNU.sparse.numbytes";
+constexpr std::string_view k_sparse_map = "GNU.sparse.map";
+
+/// Access lists, other names for attributes, devices and sizes of libarchive and star do not: Go's
+/// archive/tar does not know them.
+bool counts(std::string_view key, std::string_view value) {
+  constexpr std::array<std::string_view, 6> k_keys{"path", "linkpath", "size", "uid", "gid", "mtime"};
+  if (key.starts_with(k_attribute)) return true;
+  return !value.empty() && (key.starts_with(k_sparse) || std::ranges::find(k_keys, key) != k_keys.end());
+}
+
+/// "0,2,8192,2": where a piece is and how long, `pieces` times.
+bool is_sparse_map(std::string_view map, std::string_view pieces) {
+  std::size_t wanted = 0;
+  auto [end, error] = std::from_chars(pieces.data(), pieces.data() + pieces.size(), wanted);
+  if (error != std::errc() || end != pieces.data() + pieces.size()) return false;
+  std::size_t found = 0;
+  for (auto number : std::views::split(map, ',')) {
+    if (!is_size(std::string_view(number))) return false;
+    ++found;
+  }
+  return found % 2 == 0 && found / 2 == wanted;
+}
+
 bool is_well_formed(std::string_view key, std::string_view value) {
   if (key.empty() || key.find('\0') != std::string_view::npos) return false;
-  if (is_name(key)) return value.find('\0') == std::string_view::npos;
   if (key == "size" || key == "uid" || key == "gid") return is_integer(value);
   if (key == "mtime" || key == "atime" || key == "ctime") return is_time(value);
   return true;
@@ -79,6 +115,14 @@ std::optional<std::int64_t> tar_number(std::string_view block, TarField field) {
   std::string_view bytes = block.substr(field.offset, field.length);
   bool binary = (static_cast<unsigned char>(bytes[0]) & 0x80U) != 0;
   return binary ? base_256(bytes) : octal(bytes);
+}
+
+bool is_extension(char type) {
+  return type == 'x' || type == 'g' || type == 'L' || type == 'K';
+}
+
+std::uint64_t whole_blocks(std::uint64_t size) {
+  return (size + k_tar_block - 1) / k_tar_block * k_tar_block;
 }
 
 bool tar_checksum_holds(std::string_view block) {
@@ -94,27 +138,69 @@ bool tar_checksum_holds(std::string_view block) {
   return wanted && (*wanted == as_unsigned || *wanted == as_signed);
 }
 
-std::expected<PaxRecords, std::string> read_pax_records(std::string_view body) {
+std::expected<PaxRecords, std::string> read_pax_records(std::string& body) {
   PaxRecords records;
-  while (!body.empty()) {
+  std::map<std::string_view, char*> places;
+  std::string sparse_map;
+  std::string_view sparse_next = k_sparse_offset;
+  for (std::string_view left = body; !left.empty();) {
     std::size_t length = 0;
-    auto [end, error] = std::from_chars(body.data(), body.data() + body.size(), length);
-    auto digits = static_cast<std::size_t>(end - body.data());
-    if (error != std::errc() || length > body.size() || length < digits + 3 || body[digits] != ' ' ||
-        body[length - 1] != '\n') {
+    auto [end, error] = std::from_chars(left.data(), left.data() + left.size(), length);
+    auto digits = static_cast<std::size_t>(end - left.data());
+    if (error != std::errc() || length > left.size() || length < digits + 3 || left[digits] != ' ' ||
+        left[length - 1] != '\n') {
       return std::unexpected("has an extended header that is damaged");
     }
-    std::string_view record = body.substr(digits + 1, length - digits - 2);
-    body.remove_prefix(length);
+    std::string_view record = left.substr(digits + 1, length - digits - 2);
+    left.remove_prefix(length);
     std::size_t equals = record.find('=');
-    if (equals == std::string_view::npos ||
-        !is_well_formed(record.substr(0, equals), record.substr(equals + 1))) {
+    std::string_view key = record.substr(0, equals);
+    if (equals != std::string_view::npos && is_name(key) && record.contains('\0')) {
+      return std::unexpected(
+          fmt::format("has a NUL in the attribute '{}' of its extended header", printable(record, 100)));
+    }
+    if (equals == std::string_view::npos || !is_well_formed(key, record.substr(equals + 1))) {
       return std::unexpected(
           fmt::format("has the impossible attribute '{}' in its extended header", printable(record, 100)));
     }
-    records.insert_or_assign(std::string(record.substr(0, equals)), std::string(record.substr(equals + 1)));
+    std::string_view value = record.substr(equals + 1);
+    if (key == k_sparse_offset || key == k_sparse_length) {
+      if (key != sparse_next || !is_size(value)) return std::unexpected("has a sparse map that is damaged");
+      sparse_next = key == k_sparse_offset ? k_sparse_length : k_sparse_offset;
+      sparse_map += fmt::format("{}{}", sparse_map.empty() ? "" : ",", value);
+      continue;
+    }
+    char* place = body.data() + (key.data() - body.data());
+    if (!counts(key, value)) {
+      *place = k_unknown;
+      continue;
+    }
+    auto [known, fresh] = places.emplace(key, place);
+    if (!fresh) *std::exchange(known->second, place) = k_unknown;
+    records.insert_or_assign(std::string(key), std::string(value));
   }
+  if (!sparse_map.empty() && !records.emplace(k_sparse_map, std::move(sparse_map)).second)
+    return std::unexpected("has two sparse maps");
   return records;
+}
+
+std::expected<SparseFormat, std::string> sparse_format_of(const PaxRecords& records) {
+  auto value = [&](std::string_view name) {
+    auto found = records.find(name);
+    return found == records.end() ? std::string_view() : std::string_view(found->second);
+  };
+  auto first = records.lower_bound(k_sparse);
+  if (first == records.end() || !first->first.starts_with(k_sparse)) return SparseFormat::none;
+  std::string_view size = value("GNU.sparse.size");
+  std::string_view real_size = value("GNU.sparse.realsize");
+  std::string_view map = value(k_sparse_map);
+  std::string_view pieces = value("GNU.sparse.numblocks");
+  auto version = std::pair(value("GNU.sparse.major"), value("GNU.sparse.minor"));
+  if (size.empty() != real_size.empty() && is_size(size.empty() ? real_size : size)) {
+    if (version == std::pair("1"sv, "0"sv) && map.empty() && pieces.empty()) return SparseFormat::pax_1;
+    if (version == std::pair(""sv, ""sv) && is_sparse_map(map, pieces)) return SparseFormat::pax_0;
+  }
+  return std::unexpected("has records of a sparse file that no format has");
 }
 
 }  // namespace holt::image

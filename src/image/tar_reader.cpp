@@ -43,7 +43,11 @@ std::expected<Metadata, std::string> metadata_of(archive_entry* entry) {
                     .mtime_seconds = archive_entry_mtime(entry)};
   long nanoseconds = archive_entry_mtime_nsec(entry);
   if (nanoseconds > 0 && nanoseconds < 1'000'000'000) {
-    metadata.mtime_nanoseconds = static_cast<std::uint32_t>(nanoseconds);
+    // libarchive gives both parts of "-1.5" without the sign that is the fraction's, too.
+    bool before_epoch = metadata.mtime_seconds < 0;
+    if (before_epoch) --metadata.mtime_seconds;
+    metadata.mtime_nanoseconds =
+        static_cast<std::uint32_t>(before_epoch ? 1'000'000'000 - nanoseconds : nanoseconds);
   }
   archive_entry_xattr_reset(entry);
   const char* name = nullptr;
@@ -119,6 +123,7 @@ std::expected<std::optional<TarMember>, std::string> TarReader::next() {
   std::int64_t size = archive_entry_size(entry);
   if (size < 0) return std::unexpected(fmt::format("'{}' has a negative size", printable(member.path, 200)));
   member.size = static_cast<std::uint64_t>(size);
+  member.is_sparse = archive_entry_sparse_count(entry) > 0;
   return member;
 }
 

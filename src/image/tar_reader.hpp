@@ -24,6 +24,7 @@ struct TarMember {
   std::uint32_t device_major = 0;
   std::uint32_t device_minor = 0;
   std::uint64_t size = 0;  ///< apparent size that the header claims
+  bool is_sparse = false;  ///< less data come than that
   Metadata metadata;
 };
 

@@ -36,8 +36,9 @@ using Attributes = std::map<std::string, std::string>;
 
 struct Difference {
   const char* name;
-  std::vector<TarBuilder> layers;  ///< lowest first
-  const char* pack = "gzip";       ///< of what holt reads; umoci gets gzip
+  std::vector<TarBuilder> layers;       ///< lowest first
+  const char* pack = "gzip";            ///< of what holt reads; umoci gets gzip
+  std::vector<std::string> above = {};  ///< bytes of more layers
 };
 
 /// Everything that is compared of an entry but its path.
@@ -178,14 +179,13 @@ Tree tree_of_ext4(const std::filesystem::path& ext4) {
   return tree;
 }
 
-void write_layout(const std::vector<TarBuilder>& layers, const std::string& pack,
-                  const std::filesystem::path& folder) {
+void write_layout(const Difference& image, const std::string& pack, const std::filesystem::path& folder) {
   test::LayoutBuilder layout;
   std::vector<std::string> tars;
+  for (const auto& layer : image.layers) tars.push_back(layer.finish());
+  tars.insert(tars.end(), image.above.begin(), image.above.end());
   Json descriptors = Json::array();
-  for (const auto& layer : layers) {
-    auto tar = layer.finish();
-    tars.push_back(tar);
+  for (const auto& tar : tars) {
     if (pack == "zstd") {
       descriptors.push_back(
           layout.blob(k_oci_layer_zstd, test::compressed(tar, archive_write_add_filter_zstd)));
@@ -221,8 +221,8 @@ class Differential : public ::testing::TestWithParam<Difference> {
 TEST_P(Differential, TheTreeIsThatOfUmoci) {
   if (auto why = why_not(dir_.path()); !why.empty()) GTEST_SKIP() << why;
   const auto& image = GetParam();
-  write_layout(image.layers, "gzip", dir_.path() / "for-umoci");
-  write_layout(image.layers, image.pack, dir_.path() / "for-holt");
+  write_layout(image, "gzip", dir_.path() / "for-umoci");
+  write_layout(image, image.pack, dir_.path() / "for-holt");
   try {
     auto unpacked =
         run_process({.argv = {"umoci", "unpack", "--image", (dir_.path() / "for-umoci").string() + ":t",
@@ -365,6 +365,33 @@ Difference odd_names() {
   return {.name = "OddNames", .layers = {tar}};
 }
 
+/// Extended records that libarchive knows and umoci does not, or that are there twice.
+Difference records_of_some_readers() {
+  auto tar = rooted();
+  auto with = [&](Member entry, std::vector<std::pair<std::string, std::string>> records) {
+    entry.pax = std::move(records);
+    tar.add(entry);
+  };
+  with(member("closed", '0', 0600), {{"SCHILY.acl.access", "user::rwx,group::rwx,other::rwx"}});
+  with(member("setuid", '0', 04755), {{"SCHILY.acl.access", "user::rw-,group::---,other::---"}});
+  with(member("folder", '5', 0700), {{"SCHILY.acl.default", "user::rwx,group::rwx,other::rwx"}});
+  auto null = member("null", '3', 0600);
+  null.major = 1;
+  null.minor = 3;
+  with(null, {{"SCHILY.devmajor", "8"}, {"SCHILY.devminor", "0"}});
+  auto file = member("file", '0', 0644);
+  file.content = "x";
+  with(file, {{"SCHILY.realsize", "1000"}, {"SUN.holesdata", " 0 1 1000"}});
+  file.path = "attribute";
+  with(file, {{"LIBARCHIVE.xattr.user.x", "MQ"}, {"RHT.security.selinux", "a:b:c:d"}});
+  file.path = "twice";
+  with(file,
+       {{"path", "not-this"}, {"SCHILY.xattr.user.x", "1"}, {"path", "this"}, {"SCHILY.xattr.user.x", "2"}});
+  file.path = "kept";
+  with(file, {{"path", ""}, {"comment", "none"}, {"hdrcharset", "BINARY"}, {"mtime", "-1.5"}});
+  return {.name = "RecordsOfSomeReaders", .layers = {tar}};
+}
+
 Difference replaced_types() {
   auto lower = rooted()
                    .folder("d")
@@ -386,6 +413,12 @@ Difference replaced_types() {
   return {.name = "ReplacedTypes", .layers = {lower, upper, third}};
 }
 
+/// Layers without a byte: readers in Go find no member in them.
+Difference empty_layers(const char* name, const char* pack) {
+  auto lower = rooted().folder("d").file("d/f", "f").symlink("l", "d");
+  return {.name = name, .layers = {lower}, .pack = pack, .above = {"", std::string(1024, '\0')}};
+}
+
 Difference compressed(Difference image, const char* name, const char* pack) {
   image.name = name;
   image.pack = pack;
@@ -395,6 +428,8 @@ Difference compressed(Difference image, const char* name, const char* pack) {
 INSTANTIATE_TEST_SUITE_P(Images, Differential,
                          ::testing::Values(plain(), many_layers(), whiteouts(), hard_links(), attributes(),
                                            devices(), odd_names(), replaced_types(),
+                                           records_of_some_readers(), empty_layers("EmptyLayers", "gzip"),
+                                           empty_layers("EmptyBlobs", "none"),
                                            compressed(many_layers(), "Zstd", "zstd"),
                                            compressed(whiteouts(), "Uncompressed", "none")),
                          [](const auto& info) { return std::string(info.param.name); });

@@ -1,6 +1,7 @@
 #include "holt/base/error.hpp"
 #include "image/byte_source.hpp"
 #include "image/local/source_files.hpp"
+#include "image/tar_header.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -54,6 +55,29 @@ Error unreadable(archive* handle) {
           fmt::format("read the archive: {}", text ? printable(text, 200) : "it cannot be read")};
 }
 
+/// Looks once more at the extended headers in front of a member: libarchive cuts a name in them at a NUL, so
+/// that the archive would mean one thing here and another elsewhere.
+void check_extensions(const FileSlice& tar, std::uint64_t at, std::uint64_t member) {
+  auto refuse = [&](std::string_view reason) {
+    throw Error(ErrorCode::image_invalid, fmt::format("member {} of the archive {}", member, reason));
+  };
+  while (true) {
+    std::string block = read_at(tar, at, k_tar_block);
+    if (block.size() < k_tar_block || !is_extension(block[k_type_offset])) return;
+    auto size = tar_number(block, k_size_field);
+    if (!size || *size < 0) return refuse("has a size that is none");
+    auto bytes = static_cast<std::uint64_t>(*size);
+    if (bytes > k_extension_bytes) refuse(fmt::format("has an extended header of {} bytes", bytes));
+    at += k_tar_block;
+    if (block[k_type_offset] == 'x') {
+      std::string body = read_at(tar, at, static_cast<std::size_t>(bytes));
+      auto records = read_pax_records(body);
+      if (!records) refuse(records.error());
+    }
+    at += whole_blocks(bytes);
+  }
+}
+
 /// Where the data of a regular member are in the tar.
 ArchiveMember data_of(archive* handle, archive_entry* entry, std::uint64_t end) {
   ArchiveMember member{.size =
@@ -94,14 +118,17 @@ ArchiveFiles::ArchiveFiles(Fd tar) : tar_(std::move(tar)) {
   archive_read_support_format_tar(handle.get());
   if (archive_read_open_fd(handle.get(), tar_.get(), k_block_bytes) != ARCHIVE_OK)
     throw unreadable(handle.get());
-  while (true) {
+  auto end = static_cast<std::uint64_t>(status.st_size);
+  FileSlice whole{.file = duplicate(tar_.get()), .size = end};
+  for (std::uint64_t number = 1;; ++number) {
     archive_entry* entry = nullptr;
     int result = archive_read_next_header(handle.get(), &entry);
     if (result == ARCHIVE_EOF) return;
     if (result != ARCHIVE_OK && result != ARCHIVE_WARN) throw unreadable(handle.get());
+    check_extensions(whole, static_cast<std::uint64_t>(archive_read_header_position(handle.get())), number);
     const char* name = archive_entry_pathname(entry);
     if (!name) continue;
-    add(rooted_name(name), member_of(handle.get(), entry, name, static_cast<std::uint64_t>(status.st_size)));
+    add(rooted_name(name), member_of(handle.get(), entry, name, end));
   }
 }
 
