@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <linux/capability.h>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> k_access_lists{"system.posix_acl_access",
                                                          "system.posix_acl_default"};
+constexpr std::string_view k_capability = "security.capability";
 constexpr std::array<std::string_view, 2> k_namespaces{"user.", "trusted."};
 constexpr std::size_t k_name_limit = 255;    ///< XATTR_NAME_MAX
 constexpr std::size_t k_value_limit = 4096;  ///< one block: the file system has no ea_inode
@@ -24,7 +26,7 @@ bool is_access_list(std::string_view name) {
 }
 
 bool is_kept(std::string_view name) {
-  return name == "security.capability" || is_access_list(name) ||
+  return name == k_capability || is_access_list(name) ||
          std::ranges::any_of(k_namespaces, [&](std::string_view space) { return name.starts_with(space); });
 }
 
@@ -34,6 +36,23 @@ bool is_well_formed_list(std::string_view value) {
   if (value.size() < sizeof version || (value.size() - sizeof version) % 8 != 0) return false;
   std::memcpy(&version, value.data(), sizeof version);
   return version == 2;
+}
+
+/// vfs_cap_data of revision 1, 2 or 3. The kernel runs no file that has another.
+bool is_well_formed_capability(std::string_view value) {
+  std::uint32_t magic = 0;
+  if (value.size() < sizeof magic) return false;
+  std::memcpy(&magic, value.data(), sizeof magic);
+  switch (magic & ~static_cast<std::uint32_t>(VFS_CAP_FLAGS_EFFECTIVE)) {
+    case VFS_CAP_REVISION_1:
+      return value.size() == XATTR_CAPS_SZ_1;
+    case VFS_CAP_REVISION_2:
+      return value.size() == XATTR_CAPS_SZ_2;
+    case VFS_CAP_REVISION_3:
+      return value.size() == XATTR_CAPS_SZ_3;
+    default:
+      return false;
+  }
 }
 
 std::expected<void, std::string> check(std::string_view name, std::string_view value) {
@@ -47,6 +66,9 @@ std::expected<void, std::string> check(std::string_view name, std::string_view v
   }
   if (is_access_list(name) && !is_well_formed_list(value)) {
     return std::unexpected(fmt::format("has an attribute '{}' that is no access list", name));
+  }
+  if (name == k_capability && !is_well_formed_capability(value)) {
+    return std::unexpected(fmt::format("has an attribute '{}' that is no set of capabilities", name));
   }
   return {};
 }
