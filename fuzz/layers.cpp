@@ -23,7 +23,8 @@ constexpr Limits k_limits{.entries = 64,
                           .unpacked_bytes = std::uint64_t{1} << 20,
                           .file_bytes = std::uint64_t{4} << 20,
                           .path_depth = 16,
-                          .tree_bytes = std::uint64_t{64} << 10};
+                          .tree_bytes = std::uint64_t{64} << 10,
+                          .walk_steps = 5000};
 
 /// Makes checksums right again, which hardly any change of bytes would leave so.
 std::string with_checksums(std::string_view layer) {

@@ -22,6 +22,8 @@ class ByteSource {
   virtual ~ByteSource() = default;
   /// The next piece, good until the next call; empty at the end. Throws Error.
   virtual std::string_view read() = 0;
+  /// Bytes of memory that its content has made it take: the window of a compression.
+  virtual std::uint64_t memory() const { return 0; }
 };
 
 /// Bytes in memory, which must outlive it.
@@ -51,6 +53,7 @@ class MeteredSource final : public ByteSource {
  public:
   MeteredSource(ByteSource& below, std::uint64_t limit) : below_(below), limit_(limit) {}
   std::string_view read() override;
+  std::uint64_t memory() const override { return below_.memory(); }
   /// Reads what is left, so that the digest covers the whole stream.
   void drain();
   std::string digest_hex() { return digest_.finish_hex(); }
@@ -104,6 +107,7 @@ class DecompressedSource final : public ByteSource {
   DecompressedSource(ByteSource& below, Compressions accepted);
   ~DecompressedSource() override;
   std::string_view read() override;
+  std::uint64_t memory() const override { return plain_ ? plain_->memory() : 0; }
 
  private:
   std::unique_ptr<ByteSource> head_;  ///< what was read to find the magic, then the source below

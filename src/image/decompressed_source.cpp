@@ -172,6 +172,8 @@ class ZstdSource final : public ByteSource {
     return {out_.data(), out.pos};
   }
 
+  std::uint64_t memory() const override { return ZSTD_sizeof_DCtx(context_.get()); }
+
  private:
   void check(std::size_t status) const {
     if (!ZSTD_isError(status)) return;

@@ -42,6 +42,8 @@ void check(errcode_t code, const char* action) {
     throw Error(ErrorCode::limit_exceeded,
                 fmt::format("{}: more extended attributes than ext4 can hold", action));
   }
+  // Only a full disk takes a part of what is written.
+  if (code == EXT2_ET_SHORT_WRITE) throw system_error(ENOSPC, action);
   if (code > 0 && code < 256) throw system_error(static_cast<int>(code), action);
   throw Error(ErrorCode::storage_error, fmt::format("{}: {}", action, error_text(code)));
 }
@@ -70,7 +72,12 @@ Ext4Writer::Ext4Writer(const std::filesystem::path& path, std::uint64_t bytes)
     : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) {
   if (!file_) throw system_error(errno, "make the image's file system", path.string());
   if (::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0) {
-    throw system_error(errno, "size the image's file system", path.string());
+    int number = errno;
+    if (number != EFBIG) throw system_error(number, "size the image's file system", path.string());
+    throw Error(
+        ErrorCode::storage_error,
+        fmt::format("size the image's file system: a file of {} bytes is too large here", bytes),
+        {.subject = path.string(), .hint = "ulimit -f, or the file system, allows only smaller ones."});
   }
   lay_out(path, bytes);
 }
@@ -272,19 +279,25 @@ void Ext4Writer::write_xattrs(Inode inode, const Metadata& metadata) {
 }
 
 void Ext4Writer::add_link(Inode inode) {
-  std::uint32_t& count = links_.try_emplace(inode, 1).first->second;
-  if (count >= k_links) {
+  if (inode >= links_.size()) links_.resize(std::size_t{inode} + 1);
+  if (links_[inode] + 1U >= k_links) {
     throw Error(ErrorCode::limit_exceeded, fmt::format("a file has more than {} names", k_links));
   }
-  ++count;
+  ++links_[inode];
 }
 
 void Ext4Writer::drop_link(Inode inode) {
-  auto found = links_.find(inode);
-  if (found != links_.end() && --found->second > 0) return;
-  links_.erase(inode);
+  if (inode < links_.size() && links_[inode] > 0) {
+    --links_[inode];
+    return;
+  }
   collect_blocks(inode);
   freed_inodes_.push_back(inode);
+}
+
+std::uint64_t Ext4Writer::memory() const {
+  return links_.capacity() * sizeof(std::uint16_t) + freed_blocks_.capacity() * sizeof(BlockRun) +
+         freed_inodes_.capacity() * sizeof(Inode);
 }
 
 void Ext4Writer::collect_blocks(Inode inode) {
@@ -342,10 +355,11 @@ void Ext4Writer::write_directory(const Directory& directory, Inode inode, Inode 
 }
 
 void Ext4Writer::apply_link_counts() {
-  for (const auto& [inode, count] : links_) {
+  for (Inode inode = 0; inode < links_.size(); ++inode) {
+    if (links_[inode] == 0) continue;
     ext2_inode raw{};
     check(ext2fs_read_inode(fs_, inode, &raw), "read an inode");
-    raw.i_links_count = static_cast<__u16>(count);
+    raw.i_links_count = static_cast<__u16>(links_[inode] + 1U);
     check(ext2fs_write_inode(fs_, inode, &raw), "write an inode");
   }
 }
@@ -398,6 +412,7 @@ void Ext4Writer::finish(const Uuid& uuid, Directory& root, const std::function<v
   ext2fs_mark_ib_dirty(fs_);
   check(ext2fs_close_free(&fs_), "write the file system's tables");
   punch_freed();
+  if (::fchmod(file_.get(), 0444) != 0) throw system_error(errno, "protect the image's file system");
   if (::fsync(file_.get()) != 0) throw system_error(errno, "flush the image's file system");
 }
 

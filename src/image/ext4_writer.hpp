@@ -18,7 +18,6 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 struct struct_ext2_filsys;
@@ -58,8 +57,11 @@ class Ext4Writer {
   /// One name less; the last one frees the inode and its blocks.
   void drop_link(Inode inode);
 
-  /// Writes the directories of the tree and the file system's own structures, and flushes all to the disk.
-  /// Calls `step` before each directory, which may throw.
+  /// Bytes held for links and for what has no name any more.
+  std::uint64_t memory() const;
+
+  /// Writes the directories of the tree and the file system's own structures, flushes all to the disk and
+  /// keeps it from being written to: machines share it. Calls `step` before each directory, which may throw.
   void finish(const Uuid& uuid, Directory& root, const std::function<void()>& step);
 
  private:
@@ -97,7 +99,7 @@ class Ext4Writer {
   std::uint64_t pending_at_ = 0;
   std::string pending_;  ///< blocks in a row that wait for one large write
 
-  std::unordered_map<Inode, std::uint32_t> links_;  ///< of inodes that have had more than one name
+  std::vector<std::uint16_t> links_;  ///< by inode: names beside the first
   /// Blocks and inodes without a name. They become free at the end: libext2fs may hold old blocks in its
   /// cache, which must not be written over new data.
   std::vector<BlockRun> freed_blocks_;

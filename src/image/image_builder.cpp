@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::uint64_t k_report_bytes = std::uint64_t{8} << 20;
 constexpr std::uint64_t k_report_entries = 5000;
+/// A decoder of zstd with the 8 MiB that `zstd -19` asks for; what is more takes room from the names.
+constexpr std::uint64_t k_usual_window_bytes = std::uint64_t{9} << 20;
 constexpr std::string_view k_lost_and_found = "lost+found";
 
 [[noreturn]] void refuse(ErrorCode code, const TarMember& member, std::string_view reason) {
@@ -22,10 +24,17 @@ constexpr std::string_view k_lost_and_found = "lost+found";
                                 printable(member.path, 200), reason));
 }
 
-/// The value, or IMAGE_INVALID with the member's number and name.
-template <class T>
-T take(std::expected<T, std::string> result, const TarMember& member) {
-  if (!result) refuse(ErrorCode::image_invalid, member, result.error());
+[[noreturn]] void refuse(const Refusal& refusal, const TarMember& member) {
+  refuse(refusal.code, member, refusal.reason);
+}
+[[noreturn]] void refuse(const std::string& reason, const TarMember& member) {
+  refuse(ErrorCode::image_invalid, member, reason);
+}
+
+/// The value, or an error with the member's number and name.
+template <class T, class E>
+T take(std::expected<T, E> result, const TarMember& member) {
+  if (!result) refuse(result.error(), member);
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
@@ -41,6 +50,17 @@ Metadata valid_metadata(const TarMember& member) {
   Metadata metadata = member.metadata;
   take(keep_valid_xattrs(metadata), member);
   return metadata;
+}
+
+/// Names the member in what the file system refuses of it.
+template <class Call>
+auto keep(const TarMember& member, const Call& call) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::image_invalid) throw;
+    refuse(error.code(), member, fmt::format("cannot be kept: {}", error.what()));
+  }
 }
 
 Ext4Writer::Uuid uuid_of(std::string_view digest) {
@@ -62,6 +82,7 @@ ImageBuilder::ImageBuilder(const std::filesystem::path& ext4, BuildOptions optio
 void ImageBuilder::apply_layer(ByteSource& tar) {
   tree_.begin_layer();
   TarCheck checked(tar);
+  if (checked.is_empty()) return;
   TarReader reader(checked);
   for (std::uint64_t number = 1;; ++number) {
     auto read = reader.next();
@@ -76,6 +97,7 @@ void ImageBuilder::apply_layer(ByteSource& tar) {
                   fmt::format("the image has more than {} members", options_.limits.entries));
     }
     apply(reader, *member);
+    check_memory(tar, *member);
     step();
   }
   checked.finish();
@@ -93,10 +115,15 @@ void ImageBuilder::apply(TarReader& reader, const TarMember& member) {
   } else {
     apply_content(reader, member, place);
   }
-  if (tree_.bytes() > options_.limits.tree_bytes) {
-    refuse(ErrorCode::limit_exceeded, member,
-           fmt::format("brings the names of the image above {} bytes of memory", options_.limits.tree_bytes));
-  }
+}
+
+void ImageBuilder::check_memory(const ByteSource& tar, const TarMember& member) const {
+  std::uint64_t bytes = tree_.bytes() + fs_.memory();
+  bytes += std::max(tar.memory(), k_usual_window_bytes) - k_usual_window_bytes;
+  if (bytes <= options_.limits.tree_bytes) return;
+  refuse(ErrorCode::limit_exceeded, member,
+         fmt::format("brings the names of the image, with a large window of zstd, above {} bytes of memory",
+                     options_.limits.tree_bytes));
 }
 
 void ImageBuilder::apply_marker(Marker marker, const Path& path, const TarMember& member) {
@@ -145,42 +172,44 @@ void ImageBuilder::apply_content(TarReader& reader, const TarMember& member, con
 }
 
 Ext4Writer::Inode ImageBuilder::add_content(TarReader& reader, const TarMember& member) {
-  try {
-    switch (member.kind) {
-      case EntryKind::symlink:
-        return fs_.add_symlink(member.symlink, valid_metadata(member));
-      case EntryKind::character_device:
-      case EntryKind::block_device:
-      case EntryKind::fifo:
-        return fs_.add_special(member.kind, member.device_major, member.device_minor, valid_metadata(member));
-      default:
-        return add_file(reader, member);
-    }
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::image_invalid) throw;
-    refuse(error.code(), member, fmt::format("cannot be kept: {}", error.what()));
+  Metadata metadata = valid_metadata(member);
+  switch (member.kind) {
+    case EntryKind::symlink:
+      return keep(member, [&] { return fs_.add_symlink(member.symlink, metadata); });
+    case EntryKind::character_device:
+    case EntryKind::block_device:
+    case EntryKind::fifo:
+      return keep(member, [&] {
+        return fs_.add_special(member.kind, member.device_major, member.device_minor, metadata);
+      });
+    default:
+      return add_file(reader, member, metadata);
   }
 }
 
-Ext4Writer::Inode ImageBuilder::add_file(TarReader& reader, const TarMember& member) {
+Ext4Writer::Inode ImageBuilder::add_file(TarReader& reader, const TarMember& member,
+                                         const Metadata& metadata) {
   if (member.size > options_.limits.file_bytes) {
     refuse(ErrorCode::limit_exceeded, member, fmt::format("has {} bytes", member.size));
   }
   fs_.begin_file();
+  missing_bytes_ = member.is_sparse ? 0 : member.size;
   while (auto data = take(reader.next_data(), member)) {
     std::uint64_t end = data->offset + data->bytes.size();
     if (end < data->offset || end > member.size) {
       refuse(ErrorCode::image_invalid, member, "has data behind its end");
     }
     done_.unpacked_bytes += data->bytes.size();
+    missing_bytes_ -= std::min<std::uint64_t>(missing_bytes_, data->bytes.size());
     if (done_.unpacked_bytes > options_.limits.unpacked_bytes) {
       refuse(ErrorCode::limit_exceeded, member,
              fmt::format("brings the image above {} bytes", options_.limits.unpacked_bytes));
     }
-    fs_.write(data->offset, data->bytes);
+    keep(member, [&] { fs_.write(data->offset, data->bytes); });
     step();
   }
-  return fs_.end_file(member.size, valid_metadata(member));
+  missing_bytes_ = 0;
+  return keep(member, [&] { return fs_.end_file(member.size, metadata); });
 }
 
 void ImageBuilder::drop_links() {

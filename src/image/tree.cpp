@@ -11,16 +11,19 @@
 namespace holt::image {
 namespace {
 
-/// A link's target, last component first: a walk takes them from the end. ".." stays.
-void push_reversed(std::vector<std::string_view>& parts, std::string_view target) {
+/// A link's target, last component first: a walk takes them from the end. ".." stays. How many components
+/// were looked at, empty ones too.
+std::size_t push_reversed(std::vector<std::string_view>& parts, std::string_view target) {
   std::size_t first = parts.size();
-  while (!target.empty()) {
+  std::size_t seen = 0;
+  for (; !target.empty(); ++seen) {
     std::size_t slash = std::min(target.find('/'), target.size());
     std::string_view part = target.substr(0, slash);
     if (!part.empty() && part != ".") parts.push_back(part);
     target.remove_prefix(std::min(slash + 1, target.size()));
   }
   std::reverse(parts.begin() + static_cast<std::ptrdiff_t>(first), parts.end());
+  return seen;
 }
 
 std::uint64_t bytes_of(const Metadata& metadata) {
@@ -75,12 +78,13 @@ Node& Tree::make_node(const Place& place, EntryKind kind) {
   return node;
 }
 
-std::expected<Directory*, std::string> Tree::make_directory(const Place& place) {
+std::expected<Directory*, Refusal> Tree::make_directory(const Place& place) {
   if (place.directory->depth >= limits_.path_depth) {
-    return std::unexpected(fmt::format("lies more than {} folders deep", limits_.path_depth));
+    return refused(fmt::format("lies more than {} folders deep", limits_.path_depth),
+                   ErrorCode::limit_exceeded);
   }
   if (place.name.starts_with(k_marker_prefix)) {
-    return std::unexpected("has a parent that is called like a whiteout");
+    return refused("has a parent that is called like a whiteout");
   }
   Node& node = make_node(place, EntryKind::directory);
   node.directory = std::pmr::polymorphic_allocator<>(&pool_).new_object<Directory>();
@@ -119,15 +123,20 @@ void Tree::touch(Directory& directory) {
   }
 }
 
-std::expected<Tree::Walk, std::string> Tree::walk(const Path& path) {
+std::expected<Tree::Walk, Refusal> Tree::walk(const Path& path) {
   std::vector<std::string_view> pending(path.rbegin(), path.rend());
   if (!pending.empty()) pending.erase(pending.begin());
   Walk reached{.directory = &root_, .missing = {}};
   std::size_t followed = 0;
   std::size_t steps = 0;
   while (!pending.empty()) {
-    if (++steps > limits_.path_depth * limits_.symlinks_followed)
-      return std::unexpected("has a parent without end");
+    if (++steps > limits_.path_depth * limits_.symlinks_followed) return refused("has a parent without end");
+    if (++steps_ > limits_.walk_steps) {
+      return refused(
+          fmt::format("brings the way to the members of the image above {} steps from folder to folder",
+                      limits_.walk_steps),
+          ErrorCode::limit_exceeded);
+    }
     std::string_view part = pending.back();
     pending.pop_back();
     if (part == "..") {
@@ -138,15 +147,15 @@ std::expected<Tree::Walk, std::string> Tree::walk(const Path& path) {
       }
       continue;
     }
-    if (part.size() > k_name_bytes) return std::unexpected("has a parent with a target too long");
+    if (part.size() > k_name_bytes) return refused("has a parent with a target too long");
     Node* found = reached.missing.empty() ? Place{reached.directory, part}.find() : nullptr;
     if (found && found->directory) {
       reached.directory = found->directory;
     } else if (found && found->target) {
-      if (++followed > limits_.symlinks_followed) return std::unexpected("has too many links in its path");
+      if (++followed > limits_.symlinks_followed) return refused("has too many links in its path");
       std::string_view target = found->target;
       if (target.starts_with('/')) reached.directory = &root_;
-      push_reversed(pending, target);
+      steps_ += push_reversed(pending, target);
     } else {
       reached.missing.push_back(part);
     }
@@ -154,13 +163,13 @@ std::expected<Tree::Walk, std::string> Tree::walk(const Path& path) {
   return reached;
 }
 
-std::expected<Place, std::string> Tree::place(const Path& path) {
+std::expected<Place, Refusal> Tree::place(const Path& path) {
   auto reached = walk(path);
   if (!reached) return std::unexpected(reached.error());
   Directory* at = reached->directory;
   touch(*at);
   if (!reached->missing.empty() && Place{at, reached->missing.front()}.find()) {
-    return std::unexpected(
+    return refused(
         fmt::format("lies below '{}', which is no folder", printable(reached->missing.front(), 64)));
   }
   for (std::string_view name : reached->missing) {
@@ -171,7 +180,7 @@ std::expected<Place, std::string> Tree::place(const Path& path) {
   return Place{at, path.empty() ? std::string_view() : path.back()};
 }
 
-std::expected<Place, std::string> Tree::find_place(const Path& path) {
+std::expected<Place, Refusal> Tree::find_place(const Path& path) {
   auto reached = walk(path);
   if (!reached) return std::unexpected(reached.error());
   if (!reached->missing.empty()) return Place{};
@@ -185,7 +194,7 @@ void Tree::put(const Place& place, EntryKind kind, Inode inode, std::string_view
   if (kind == EntryKind::symlink) node.target = keep(target).data();
 }
 
-std::expected<Directory*, std::string> Tree::put_directory(const Place& place) {
+std::expected<Directory*, Refusal> Tree::put_directory(const Place& place) {
   Node* present = place.find();
   if (present && present->directory) {
     touch(*present->directory);

@@ -60,8 +60,7 @@ struct Place {
   Node* find() const;
 };
 
-/// Reasons in the errors are half sentences: "has a name of 300 bytes". Views into paths need to live for the
-/// call only. Not thread-safe.
+/// Views into paths need to live for the call only. Not thread-safe.
 class Tree {
  public:
   using Inode = std::uint32_t;
@@ -81,15 +80,15 @@ class Tree {
   void begin_layer();
 
   /// The place of a path. Missing parents are made (0755, owned by root); all of them are touched.
-  std::expected<Place, std::string> place(const Path& path);
+  std::expected<Place, Refusal> place(const Path& path);
   /// The same, making and touching nothing; a place without a directory when a parent is not there.
-  std::expected<Place, std::string> find_place(const Path& path);
+  std::expected<Place, Refusal> find_place(const Path& path);
 
   /// Puts an entry that is no directory in the place of what is there, all of it when that is a directory.
   void put(const Place& place, EntryKind kind, Inode inode, std::string_view target = {});
   /// The directory at a place, with what is in it; an empty one when something else or nothing is there. An
   /// error when it would lie too deep.
-  std::expected<Directory*, std::string> put_directory(const Place& place);
+  std::expected<Directory*, Refusal> put_directory(const Place& place);
   void set_metadata(Directory& directory, Metadata metadata);
 
   /// Takes away what lower layers have left under a name, at any depth.
@@ -99,8 +98,8 @@ class Tree {
 
  private:
   struct Walk;
-  std::expected<Walk, std::string> walk(const Path& path);
-  std::expected<Directory*, std::string> make_directory(const Place& place);
+  std::expected<Walk, Refusal> walk(const Path& path);
+  std::expected<Directory*, Refusal> make_directory(const Place& place);
   Node& make_node(const Place& place, EntryKind kind);
   std::string_view keep(std::string_view text);
   void touch(Directory& directory);
@@ -112,6 +111,7 @@ class Tree {
   std::vector<Inode> dropped_;
   std::uint16_t layer_ = 0;
   std::uint64_t bytes_ = 0;
+  std::uint64_t steps_ = 0;                           ///< of all walks, against Limits::walk_steps
   std::pmr::unsynchronized_pool_resource pool_;       ///< nodes and directories
   std::pmr::monotonic_buffer_resource texts_{65536};  ///< names and targets
   Directory root_;

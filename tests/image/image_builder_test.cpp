@@ -7,7 +7,10 @@
 #include "image/ext4_reader.hpp"
 #include "image/tar_builder.hpp"
 
+#include <csignal>
 #include <fcntl.h>
+#include <optional>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -305,7 +308,7 @@ TEST_F(ImageBuilderTest, StopsAtItsLimits) {
   EXPECT_EQ(code_of(files, {.entries = 10}), ErrorCode::limit_exceeded);
   EXPECT_EQ(code_of(files, {.unpacked_bytes = 100}), ErrorCode::limit_exceeded);
   EXPECT_EQ(code_of(files, {.file_bytes = 9}), ErrorCode::limit_exceeded);
-  EXPECT_EQ(code_of(TarBuilder().file("a/b/c/d", ""), {.path_depth = 2}), ErrorCode::image_invalid);
+  EXPECT_EQ(code_of(TarBuilder().file("a/b/c/d", ""), {.path_depth = 2}), ErrorCode::limit_exceeded);
 }
 
 TEST_F(ImageBuilderTest, AFullDiskIsALimitNotACrash) {
@@ -317,6 +320,25 @@ TEST_F(ImageBuilderTest, AFullDiskIsALimitNotACrash) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::limit_exceeded) << error.what();
   }
+}
+
+TEST_F(ImageBuilderTest, IMG_31_ALimitOnTheSizeOfFilesIsAnErrorWithItsReason) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limited{.rlim_cur = 1 << 20, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limited), 0);
+  std::optional<Error> failure;
+  try {
+    build({TarBuilder().file("f", "x").finish()});
+  } catch (const Error& error) {
+    failure = error;
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_TRUE(failure) << "a file system of more than 1 MiB was made";
+  EXPECT_EQ(failure->code(), ErrorCode::storage_error);
+  EXPECT_NE(failure->hint().find("ulimit -f"), std::string::npos) << failure->what();
 }
 
 TEST_F(ImageBuilderTest, MoreFilesThanTheDisksInodesIsALimit) {
@@ -341,7 +363,7 @@ TEST_F(ImageBuilderTest, DepthIsBoundedThroughLinksToo) {
     tar.symlink(link, (i == 0 ? std::string() : "l" + std::to_string(i - 1) + "/") + deep);
     tar.add({.path = "x", .type = '5', .pax = {{"path", link + "/" + deep}}});
   }
-  EXPECT_EQ(code_of(tar), ErrorCode::image_invalid);
+  EXPECT_EQ(code_of(tar), ErrorCode::limit_exceeded);
   EXPECT_NE(message_.find("deep"), std::string::npos) << message_;
 }
 

@@ -170,6 +170,26 @@ TEST_F(LayerBombs, IMG_25_TheWindowOfZstdIsBounded) {
   EXPECT_EQ(outline_of_clean(build({test::zstd_with_window(tar, 26)})), (Lines{"f f=x"}));
 }
 
+// The window is memory beside that of the names.
+TEST_F(LayerBombs, IMG_25_ALargeWindowOfZstdTakesRoomFromTheNames) {
+  Limits limits{.tree_bytes = std::uint64_t{32} << 20};
+  std::string tar = TarBuilder().file("f", "x").finish();
+  EXPECT_EQ(refusal({test::zstd_with_window(tar, 26)}, limits), ErrorCode::limit_exceeded);
+  EXPECT_NE(message_.find("window"), std::string::npos) << message_;
+  for (const std::string& layer : {test::zstd_with_window(tar, 23), gzip(tar), tar}) {
+    EXPECT_EQ(outline_of_clean(build({layer}, limits)), (Lines{"f f=x"}));
+  }
+}
+
+TEST_F(LayerBombs, IMG_25_NamesOfOneFileCountAsMemory) {
+  // 64 bytes and the name for each, 68,890 in all; links are counted by inode.
+  Limits limits{.tree_bytes = 69'500};
+  TarBuilder files;
+  for (int i = 0; i < 1000; ++i) files.file(fmt::format("f{}", i), "");
+  EXPECT_EQ(outline_of_clean(build({files.finish()}, limits)).size(), 1000U);
+  EXPECT_EQ(refusal(files.hard_link("h", "f999"), limits), ErrorCode::limit_exceeded);
+}
+
 /// One byte at a time.
 class DribblingSource final : public ByteSource {
  public:

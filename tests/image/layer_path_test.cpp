@@ -112,11 +112,43 @@ TEST_F(LayerPaths, IMG_17_ALoopOfLinksIsRefused) {
             ErrorCode::image_invalid);
 }
 
+// A path may lead through 40 links of 256 components each: what that costs counts over the whole image.
+// A path may lead through 40 links of 256 components each: what that costs counts over the whole image.
+TEST_F(LayerPaths, IMG_25_TheWayToAllMembersHasABound) {
+  auto link = [](std::string path, std::string target) {
+    return test::Member{
+        .path = std::move(path), .type = '2', .link = "x", .pax = {{"linkpath", std::move(target)}}};
+  };
+  std::string round;
+  for (int i = 0; i < 50; ++i) round += "d/../";
+  TarBuilder chain = TarBuilder().folder("d").add(link("l0", round));
+  for (int i = 1; i < 39; ++i) chain.add(link(fmt::format("l{}", i), fmt::format("{}l{}", round, i - 1)));
+  auto files = chain;
+  for (int i = 0; i < 20; ++i) files.file(fmt::format("l38/f{}", i), "");
+  EXPECT_EQ(refusal(files, {.walk_steps = 50'000}), ErrorCode::limit_exceeded);
+  EXPECT_NE(message_.find("above 50000 steps"), std::string::npos) << message_;
+  auto links = chain;
+  links.file("f", "");
+  for (int i = 0; i < 20; ++i) links.hard_link(fmt::format("h{}", i), "l38/f");
+  EXPECT_EQ(refusal(links, {.walk_steps = 50'000}), ErrorCode::limit_exceeded) << "to a hard link's target";
+  TarBuilder slashes = TarBuilder().add(link("l", std::string(4000, '/')));
+  for (int i = 0; i < 20; ++i) slashes.file(fmt::format("l/f{}", i), "");
+  EXPECT_EQ(refusal(slashes, {.walk_steps = 50'000}), ErrorCode::limit_exceeded) << "components of no name";
+  EXPECT_EQ(test::tree_of(build({files.finish()}, {.walk_steps = 200'000})).count("f19"), 1U);
+}
+
 TEST_F(LayerPaths, IMG_18_ParentsThatAreLinksAreLegal) {
   EXPECT_EQ(
       outline({TarBuilder().folder("var").symlink("var/run", "/run").symlink("a", "../../../../b"),
                TarBuilder().file("var/run/x", "1").file("a/y", "2")}),
       (Lines{"d b", "d run", "d var", "f b/y=2", "f run/x=1", "l a->../../../../b", "l var/run->/run"}));
+}
+
+TEST_F(LayerPaths, IMG_24_AFolderTooDeepIsALimit) {
+  auto tar = TarBuilder().folder("a/b/c").symlink("l", "a/b/c");
+  EXPECT_EQ(refusal(TarBuilder().file("a/b/c/d", ""), {.path_depth = 3}), ErrorCode::limit_exceeded);
+  EXPECT_EQ(refusal(tar.folder("l/d"), {.path_depth = 3}), ErrorCode::limit_exceeded) << "through a link";
+  EXPECT_NE(message_.find("folders deep"), std::string::npos) << message_;
 }
 
 TEST_F(LayerPaths, IMG_18_AParentThroughWhatIsNotThereIsMadeWhereItEnds) {

@@ -16,8 +16,11 @@ struct Limits {
   std::size_t path_depth = 256;                            ///< components of one path
   std::size_t symlinks_followed = 40;                      ///< in one path; as the kernel's MAXSYMLINKS
   /// Memory of the merged tree: 64 bytes an entry, 168 a folder, and the names, targets and folders'
-  /// attributes themselves. A million folders with names of 20 bytes take 190 MB.
+  /// attributes themselves; with two bytes a hard link's inode, and what the window of a zstd frame has above
+  /// 8 MiB. A million folders with names of 20 bytes take 190 MB.
   std::uint64_t tree_bytes = std::uint64_t{192} << 20;
+  /// Steps from folder to folder, through links too, on the way to all members: the time that names may take.
+  std::uint64_t walk_steps = 100'000'000;
 };
 
 /// Longest component of a path, ext4's EXT4_NAME_LEN.
