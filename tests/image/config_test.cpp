@@ -121,6 +121,28 @@ TEST(Config, IMG_29_OddMembersAreRefusedOrLeftOut) {
   EXPECT_EQ(parse_config(dump_json(history)).diff_ids.size(), 1U);
 }
 
+TEST(Config, IMG_29_WhatIsKeptOfItIsBounded) {
+  Json many = Json::array();
+  Json some = Json::array();
+  Json names = Json::object();
+  for (int i = 0; i < 150'000; ++i) {
+    std::string entry = std::to_string(i) + "=";
+    many.push_back(entry);
+    if (i < 60'000) some.push_back(entry);
+    names[entry] = "";
+  }
+  for (const char* member : {"Env", "Entrypoint", "Cmd"}) {
+    EXPECT_EQ(config_error(config_of({}, {{member, many}})), ErrorCode::limit_exceeded) << member;
+  }
+  for (const char* member : {"ExposedPorts", "Volumes", "Labels"}) {
+    EXPECT_EQ(config_error(config_of({}, {{member, names}})), ErrorCode::limit_exceeded) << member;
+  }
+  std::string large(k_member_bytes, 'x');
+  EXPECT_EQ(config_error(config_of({}, {{"Env", {"A=" + large}}})), ErrorCode::limit_exceeded);
+  EXPECT_EQ(config_error(config_of({}, {{"Labels", {{"a", large}}}})), ErrorCode::limit_exceeded);
+  EXPECT_EQ(process_of({{"Env", some}}).env.size(), 60'000U);
+}
+
 TEST(Config, IMG_29_IsBounded) {
   std::string text = dump_json(config_of({}));
   EXPECT_NO_THROW(parse_config(text + std::string(k_config_bytes - text.size(), ' ')));

@@ -17,11 +17,36 @@ constexpr std::size_t k_user_limit = 255;
 constexpr std::size_t k_signal_limit = 16;
 constexpr std::size_t k_created_limit = 64;
 
+/// Refuses members of a configuration that no process could be given and that would be held in memory for
+/// every machine: as execve(2) counts, each string with a NUL and a pointer.
+class MemberBudget {
+ public:
+  explicit MemberBudget(std::string_view member) : member_(member) {}
+  void add(std::size_t bytes) {
+    constexpr std::size_t k_each = 1 + sizeof(char*);
+    bytes_ += bytes + k_each;
+    if (bytes_ <= k_member_bytes) return;
+    throw Error(ErrorCode::limit_exceeded,
+                fmt::format("read {}: '{}' has more than {} bytes", k_config_name, member_, k_member_bytes));
+  }
+
+ private:
+  std::string_view member_;
+  std::size_t bytes_ = 0;
+};
+
+std::vector<std::string> strings(const Fields& fields, const char* member) {
+  auto all = fields.strings(member);
+  MemberBudget budget(member);
+  for (const auto& entry : all) budget.add(entry.size());
+  return all;
+}
+
 /// "NAME=VALUE" each, the last of equal names at the place of the first.
 std::vector<std::string> environment(const Fields& fields) {
   std::vector<std::string> all;
   std::map<std::string, std::size_t, std::less<>> places;
-  for (std::string& entry : fields.strings("Env")) {
+  for (std::string& entry : strings(fields, "Env")) {
     std::size_t equals = entry.find('=');
     if (equals == std::string::npos || equals == 0) continue;
     auto [place, fresh] = places.emplace(entry.substr(0, equals), all.size());
@@ -93,7 +118,9 @@ std::vector<std::string> exposed_ports(const Fields& fields) {
   std::vector<std::string> ports;
   const Json* json = fields.object("ExposedPorts");
   if (!json) return ports;
+  MemberBudget budget("ExposedPorts");
   for (const auto& [port, nothing] : json->items()) {
+    budget.add(port.size());
     if (is_port_range(port)) ports.push_back(port);
   }
   return ports;
@@ -103,7 +130,9 @@ std::vector<std::string> volumes(const Fields& fields) {
   std::vector<std::string> paths;
   const Json* json = fields.object("Volumes");
   if (!json) return paths;
+  MemberBudget budget("Volumes");
   for (const auto& [path, nothing] : json->items()) {
+    budget.add(path.size());
     if (path.size() > k_path_limit || path.find('\0') != std::string::npos) {
       fields.refuse("'Volumes' holds what is no path");
     }
@@ -116,9 +145,12 @@ std::map<std::string, std::string> labels(const Fields& fields) {
   std::map<std::string, std::string> all;
   const Json* json = fields.object("Labels");
   if (!json) return all;
+  MemberBudget budget("Labels");
   for (const auto& [name, value] : json->items()) {
     if (!value.is_string()) fields.refuse("'Labels' holds what is not a string");
-    all.emplace(name, value.get_ref<const std::string&>());
+    const auto& text = value.get_ref<const std::string&>();
+    budget.add(name.size() + text.size());
+    all.emplace(name, text);
   }
   return all;
 }
@@ -128,8 +160,8 @@ ImageConfig process_config(const Json& json) {
   return {.env = environment(fields),
           .working_dir = working_dir(fields),
           .user = user(fields),
-          .entrypoint = fields.strings("Entrypoint"),
-          .cmd = fields.strings("Cmd"),
+          .entrypoint = strings(fields, "Entrypoint"),
+          .cmd = strings(fields, "Cmd"),
           .stop_signal = stop_signal(fields),
           .exposed_ports = exposed_ports(fields),
           .volumes = volumes(fields),

@@ -24,6 +24,8 @@ namespace holt::image {
 // Published in docs/reference.md.
 inline constexpr std::size_t k_manifest_bytes = std::size_t{4} << 20;
 inline constexpr std::size_t k_config_bytes = std::size_t{8} << 20;
+/// Of each of Env, Entrypoint, Cmd, ExposedPorts, Volumes, Labels, with nine bytes for each entry.
+inline constexpr std::size_t k_member_bytes = std::size_t{1} << 20;
 inline constexpr std::size_t k_index_depth = 4;
 inline constexpr std::size_t k_layers = 1000;
 inline constexpr std::size_t k_index_entries = 1000;
