@@ -86,7 +86,7 @@ class Export {
         options_(options),
         image_(store.resolve(reference)),
         staging_(folders_.staging()) {
-    if (image_.layers.empty()) {
+    if (image_.manifest_digest.empty()) {
       throw Error(ErrorCode::not_supported,
                   fmt::format("export the image '{}': it was made of a root file system and has no layers",
                               image_.reference),

@@ -60,7 +60,7 @@ class Verification {
                  is_digest(reference) || imported_.contains(digest) ? import_command(reference)
                                                                     : pull_command(reference));
     }
-    std::string fix = image->layers.empty() ? import_command(reference) : pull_command(reference);
+    std::string fix = image->manifest_digest.empty() ? import_command(reference) : pull_command(reference);
     if (!std::filesystem::exists(image->ext4)) {
       add(reference, "its file system root.ext4 is missing", fix);
     } else if (!has_file_system(*image)) {
@@ -72,7 +72,7 @@ class Verification {
       add(reference,
           fmt::format("its file system {} has other bytes than it was made with", file.filename().string()),
           fix);
-    if (image->layers.empty()) return;
+    if (image->manifest_digest.empty()) return;
     check_blob(reference, "manifest", image->manifest_digest, fix);
     check_blob(reference, "configuration", image->digest, fix);
     for (const std::string& layer : image->layers) check_blob(reference, "layer", layer, fix);

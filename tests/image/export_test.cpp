@@ -98,6 +98,21 @@ TEST_F(Export, OtherToolsReadBothOfItsForms) {
   }
 }
 
+TEST_F(Export, AnImageWithoutLayersHasBlobsAllTheSame) {
+  FakeImage fake({.layers = {}});
+  Image image = acquire_image(fake);
+  EXPECT_TRUE(verify(store_).empty());
+  auto file = export_to("none.tar");
+  Store other(dir_.path() / "other");
+  Image back = import_image(other, file.string(), {.disk_bytes = test::k_disk});
+  EXPECT_EQ(back.digest, image.digest);
+  EXPECT_EQ(back.content_digest, image.content_digest);
+  std::filesystem::remove(blobs_.path(fake.digest()));
+  auto damage = verify(store_);
+  ASSERT_EQ(damage.size(), 1U);
+  EXPECT_EQ(damage[0].fix, "holt pull app:1");
+}
+
 TEST_F(Export, AMissingOrDamagedBlobIsNamed) {
   FakeImage fake({.layers = three_layers()});
   acquire_image(fake);
