@@ -25,6 +25,7 @@ Interrupts::Interrupts() {
   sigset_t set = watched_signals();
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   signals_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_) throw system_error(errno, "Watch for signals");
   std::tie(end_read_, end_write_) = make_pipe();

@@ -5,12 +5,16 @@
 #include "holt/image/engine_files.hpp"
 #include "machine/host_facts.hpp"
 
+#include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <optional>
 #include <sstream>
+#include <string_view>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -60,6 +64,35 @@ bool switch_variable(const char* name) {
               {.subject = name, .hint = "Use 1 or 0."});
 }
 
+std::optional<std::uint64_t> number_variable(const char* name, std::uint64_t most) {
+  const char* value = std::getenv(name);
+  std::string_view word = value != nullptr ? value : "";
+  if (word.empty()) return std::nullopt;
+  std::uint64_t number = 0;
+  auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error == std::errc() && end == word.data() + word.size() && number >= 1 && number <= most)
+    return number;
+  throw Error(ErrorCode::invalid_config,
+              fmt::format("{}=\"{}\" is no number from 1 to {}", name, printable(word, 100), most),
+              {.subject = name, .hint = "Write it in digits alone."});
+}
+
+image::Limits image_limits_variables() {
+  constexpr std::uint64_t k_most_bytes = std::uint64_t{1} << 40;
+  constexpr std::uint64_t k_most_entries = 10'000'000;
+  image::Limits limits;
+  if (auto bytes = number_variable("HOLT_IMAGE_MAX_BYTES", k_most_bytes))
+    limits.unpacked_bytes = limits.file_bytes = *bytes;
+  if (auto entries = number_variable("HOLT_IMAGE_MAX_ENTRIES", k_most_entries)) {
+    std::uint64_t usual = std::exchange(limits.entries, *entries);
+    if (*entries > usual) {
+      limits.tree_bytes = limits.tree_bytes / usual * *entries;
+      limits.walk_steps = limits.walk_steps / usual * *entries;
+    }
+  }
+  return limits;
+}
+
 std::map<std::string, std::vector<std::string>> mirrors_variable() {
   const char* value = std::getenv("HOLT_MIRROR");
   std::istringstream words(value != nullptr ? value : "");
@@ -91,7 +124,8 @@ HostConfig HostConfig::from_environment() {
           .registry = {.insecure = switch_variable("HOLT_INSECURE"),
                        .ca_file = optional_path("HOLT_CA_FILE"),
                        .auth_file = optional_path("HOLT_AUTH_FILE"),
-                       .mirrors = mirrors_variable()}};
+                       .mirrors = mirrors_variable()},
+          .image_limits = image_limits_variables()};
 }
 
 namespace machine {

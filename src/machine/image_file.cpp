@@ -14,7 +14,8 @@ namespace {
 void build_again(const MachineRecord& record, const CallOptions& call, const HostConfig& host) {
   image::Store store(host.directories);
   auto image =
-      image::pull(store, record.image_digest, {.policy = image::PullPolicy::never, .cancel = call.cancel});
+      image::pull(store, record.image_digest,
+                  {.policy = image::PullPolicy::never, .limits = host.image_limits, .cancel = call.cancel});
   if (image.ext4 != record.image_file && record.disk_bytes < image.disk_bytes)
     store.with_disk_size(image, record.disk_bytes, call.cancel);
 }

@@ -50,11 +50,13 @@ image::Image fetch(const std::string& name, const ObtainOptions& options, const 
                    const CancellationToken& cancel) {
   image::Store store(host.directories);
   if (image::is_local_image(name))
-    return image::import_image(store, name, {.progress = options.progress, .cancel = cancel});
+    return image::import_image(store, name,
+                               {.limits = host.image_limits, .progress = options.progress, .cancel = cancel});
   bool here_only = is_default(name);
   return image::pull(store, here_only ? image::k_default_image : std::string_view(name),
                      {.policy = here_only ? image::PullPolicy::never : options.pull,
                       .registry = host.registry,
+                      .limits = host.image_limits,
                       .progress = options.progress,
                       .cancel = cancel});
 }

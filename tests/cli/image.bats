@@ -106,6 +106,23 @@ image"
   "$HOLT" image export again:1 -o - | cmp - again.tar
 }
 
+@test "AnExportIntoAPipeLeavesThePipeAndIsTheSameImage" {
+  "$HOLT" image import "$app" > /dev/null
+  cd "$BATS_TEST_TMPDIR"
+  mkfifo pipe
+  cat pipe > piped.tar 3>&- &
+  reader=$!
+  holt_ image export test/app:1 -o pipe
+  expect_code 0
+  wait "$reader"
+  [ -p pipe ]
+  "$HOLT" image export test/app:1 -o file.tar
+  cmp piped.tar file.tar
+  [ -z "$(compgen -G '*.part')" ]
+  holt_ images -q
+  grep -qx test/app:1 "$BATS_TEST_TMPDIR/out"
+}
+
 @test "IMG-30 WhatIsNoImageIsRefusedInASentence" {
   : > "$BATS_TEST_TMPDIR/empty"
   printf 'FROM debian\nRUN true\n' > "$BATS_TEST_TMPDIR/Dockerfile"
@@ -234,6 +251,8 @@ b"
   expect_code 0
   [ "$(head -1 <<< "$out")" = mmdebstrap ]
   grep -qE '^--include=.*python3.*,nodejs$' <<< "$out"
+  holt_ --json image build-default --print-recipe
+  expect_json '.[0] == "mmdebstrap"'
   code=0
   PATH=/nonexistent "$HOLT" --json image build-default > "$BATS_TEST_TMPDIR/out" 2> "$BATS_TEST_TMPDIR/err" || code=$?
   out=$(cat "$BATS_TEST_TMPDIR/out") err=$(cat "$BATS_TEST_TMPDIR/err")
@@ -258,6 +277,32 @@ b"
     holt_ $arguments < /dev/null
     expect_code 2 || { echo "$arguments"; return 1; }
   done
+}
+
+@test "IMG-25 TheLimitsOfImagesCanBeSet" {
+  HOLT_IMAGE_MAX_ENTRIES=1 holt_ image import "$app" limited:1
+  expect_code 0
+  tar -C "$BATS_FILE_TMPDIR/root" -cf "$BATS_TEST_TMPDIR/two.tar" app ./app
+  HOLT_IMAGE_MAX_ENTRIES=1 holt_ image import "$BATS_TEST_TMPDIR/two.tar" limited:2
+  expect_code 1
+  expect_err_has "more than 1 members"
+  HOLT_IMAGE_MAX_BYTES=1000 holt_ image import "$BATS_TEST_TMPDIR/two.tar" limited:2
+  expect_code 1
+  HOLT_IMAGE_MAX_BYTES=much holt_ image import "$BATS_TEST_TMPDIR/two.tar" limited:2
+  expect_code 1
+  expect_err_has HOLT_IMAGE_MAX_BYTES
+  holt_ image import "$BATS_TEST_TMPDIR/two.tar" limited:2
+  expect_code 0
+}
+
+@test "IMG-31 ALimitOnTheSizeOfFilesIsAnError" {
+  holt_limited() { (ulimit -f 1000; exec "$HOLT" "$@"); }
+  tar -C "$BATS_FILE_TMPDIR/root" -cf "$BATS_TEST_TMPDIR/one.tar" app
+  run holt_limited image import "$BATS_TEST_TMPDIR/one.tar" limited:3
+  echo "$output"
+  [ "$status" -eq 1 ]
+  [[ $output == *"too large here"* && $output == *"ulimit -f"* ]]
+  [ -z "$(ls "$HOLT_HOME/data/images/staging")" ]
 }
 
 registry() {

@@ -68,6 +68,27 @@ TEST(HostConfig, WithoutVariablesCertificatesAreChecked) {
   EXPECT_TRUE(registry.mirrors.empty());
 }
 
+TEST(HostConfig, IMG_25_TheEnvironmentSaysWhatImagesMayCost) {
+  image::Limits usual;
+  {
+    Variable bytes("HOLT_IMAGE_MAX_BYTES", "34359738368");
+    Variable entries("HOLT_IMAGE_MAX_ENTRIES", "2000000");
+    auto limits = HostConfig::from_environment().image_limits;
+    EXPECT_EQ(limits.unpacked_bytes, 34359738368U);
+    EXPECT_EQ(limits.file_bytes, 34359738368U);
+    EXPECT_EQ(limits.entries, 2'000'000U);
+    EXPECT_EQ(limits.walk_steps, 2 * usual.walk_steps);
+    EXPECT_GT(limits.tree_bytes, usual.tree_bytes / 10 * 19);
+  }
+  Variable bytes("HOLT_IMAGE_MAX_BYTES", "");
+  Variable entries("HOLT_IMAGE_MAX_ENTRIES", "10");
+  auto limits = HostConfig::from_environment().image_limits;
+  EXPECT_EQ(limits.unpacked_bytes, usual.unpacked_bytes);
+  EXPECT_EQ(limits.entries, 10U);
+  EXPECT_EQ(limits.tree_bytes, usual.tree_bytes) << "fewer members leave the rest as it is";
+  EXPECT_EQ(limits.walk_steps, usual.walk_steps);
+}
+
 TEST(HostConfig, BadValuesAreRefusedByName) {
   {
     Variable insecure("HOLT_INSECURE", "perhaps");
@@ -76,6 +97,10 @@ TEST(HostConfig, BadValuesAreRefusedByName) {
   for (const auto* bad : {"docker.io", "=https://a.example", "docker.io=a.example", "https://a.example"}) {
     Variable mirror("HOLT_MIRROR", bad);
     EXPECT_EQ(subject_of_refusal(), "HOLT_MIRROR") << bad;
+  }
+  for (const auto* bad : {"0", "-1", "16G", "1 ", "99999999999999999999", "1099511627777"}) {
+    Variable bytes("HOLT_IMAGE_MAX_BYTES", bad);
+    EXPECT_EQ(subject_of_refusal(), "HOLT_IMAGE_MAX_BYTES") << bad;
   }
 }
 

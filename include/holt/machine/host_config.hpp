@@ -40,6 +40,9 @@ struct HostConfig {
   /// How images are pulled: $HOLT_INSECURE (1 or 0), $HOLT_CA_FILE, $HOLT_AUTH_FILE, and $HOLT_MIRROR,
   /// HOST=URL with spaces between several.
   image::RegistryOptions registry = {};
+  /// What images may cost: $HOLT_IMAGE_MAX_BYTES (file data of all layers, and one file; up to 1 TiB) and
+  /// $HOLT_IMAGE_MAX_ENTRIES (up to 10,000,000; above the default, memory and time of the names grow alike).
+  image::Limits image_limits = {};
 
   /// From Directories::from_environment() and the variables above; never looks at files.
   /// Throws Error INVALID_CONFIG for a bad value of one, which it names.

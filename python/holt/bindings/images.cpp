@@ -65,10 +65,11 @@ CallPointer import_image(const nb::bytes& source, const nb::dict& options, const
       Lane::transfers,
       [source = from_bytes(source), reference = given.get<std::string>("reference", {}),
        select = given.get<std::string>("select", {}),
-       directories = host_config(Options(host)).directories](const CancellationToken& cancel) {
-        image::Store store(directories);
-        return image::import_image(store, source,
-                                   {.reference = reference, .select = select, .cancel = cancel});
+       host = host_config(Options(host))](const CancellationToken& cancel) {
+        image::Store store(host.directories);
+        return image::import_image(
+            store, source,
+            {.reference = reference, .select = select, .limits = host.image_limits, .cancel = cancel});
       },
       image_object);
 }

@@ -39,13 +39,15 @@ class ImageImportCommand : public Command {
 
   Outcome run(Session& session) override {
     PullProgress progress(session, source_ == "-" ? "standard input" : source_, PullProgress::Kind::import);
+    auto host = session.host();
     image::ImportSourceOptions options{.reference = name_.value_or(""),
                                        .select = select_.value_or(""),
                                        .config = config(),
                                        .platform = parse_platform_flag(platform_),
+                                       .limits = host.image_limits,
                                        .progress = progress.sink(),
                                        .cancel = session.interrupts.token()};
-    image::Store store(session.host().directories);
+    image::Store store(host.directories);
     auto image = with_progress(session, progress, [&] {
       return source_ == "-" ? image::import_image(store, STDIN_FILENO, options)
                             : image::import_image(store, source_, options);

@@ -59,14 +59,17 @@ class PullCommand : public Command {
   static image::Image fetch(Session& session, image::Store& store, const std::string& name,
                             const image::Platform& platform, const HostConfig& host, PullProgress& progress) {
     if (image::is_local_image(name)) {
-      return image::import_image(
-          store, name,
-          {.platform = platform, .progress = progress.sink(), .cancel = session.interrupts.token()});
+      return image::import_image(store, name,
+                                 {.platform = platform,
+                                  .limits = host.image_limits,
+                                  .progress = progress.sink(),
+                                  .cancel = session.interrupts.token()});
     }
     return image::pull(store, name,
                        {.policy = image::PullPolicy::always,
                         .platform = platform,
                         .registry = host.registry,
+                        .limits = host.image_limits,
                         .progress = progress.sink(),
                         .cancel = session.interrupts.token()});
   }
