@@ -37,7 +37,7 @@ image::Platform parse_platform_flag(const std::optional<std::string>& text) {
   if (!text) return image::Platform::of_machines();
   auto platform = image::parse_platform(*text);
   if (!platform) {
-    throw usage_error(fmt::format("--platform: '{}' {}", printable(*text, 80), platform.error()),
+    throw usage_error(fmt::format("--platform: '{}': {}", printable(*text, 80), platform.error()),
                       "Write it as linux/amd64.");
   }
   return *platform;

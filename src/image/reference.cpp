@@ -157,6 +157,7 @@ std::expected<Reference, std::string> parse_reference(std::string_view text) {
     text = text.substr(0, colon);
   }
   if (text.size() > k_name_limit) return std::unexpected("its name is longer than 255 bytes");
+  if (text.starts_with('[')) return std::unexpected("a registry has a host's name or an IPv4 address");
   if (!is_name(text)) {
     return std::unexpected("a name has lower-case letters and digits, joined by '.', '_', '-' and '/'");
   }

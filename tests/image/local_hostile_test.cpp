@@ -102,6 +102,24 @@ TEST_F(LocalHostileTest, IMG_30_LinksAndOddNamesInALayoutsTarAreNotUsed) {
   expect_empty_store();
 }
 
+TEST_F(LocalHostileTest, IMG_24_ANameWithANulInALayoutsTarIsRefused) {
+  using namespace std::string_literals;
+  LayoutBuilder layout = one_image();
+  auto import_with = [&](const test::Member& member) {
+    TarBuilder tar;
+    for (const auto& [name, content] : layout.files()) tar.file(name, content);
+    return import_error(file("nul.tar", tar.add(member).finish()));
+  };
+  for (const auto& name : {"other\0json"s, "other\0"s, "\0other"s}) {
+    EXPECT_EQ(import_with({.path = "x", .pax = {{"path", name}}}), ErrorCode::image_invalid) << sentence_;
+    EXPECT_TRUE(says("a NUL in the attribute 'path=")) << sentence_;
+    EXPECT_EQ(import_with({.path = "x", .type = '2', .pax = {{"linkpath", name}}}), ErrorCode::image_invalid);
+    EXPECT_TRUE(says("a NUL in the attribute 'linkpath=")) << sentence_;
+  }
+  expect_empty_store();
+  EXPECT_EQ(import_with({.path = "x", .pax = {{"path", "other.json"}}}), ErrorCode::internal) << sentence_;
+}
+
 TEST_F(LocalHostileTest, IMG_30_ALayoutWithoutItsFilesIsInvalid) {
   for (const char* name : {"index.json", "oci-layout"}) {
     LayoutBuilder layout = one_image();
@@ -192,6 +210,12 @@ TEST_F(LocalHostileTest, IMG_30_WhatIsNoImageIsToldInASentence) {
   file("project/Dockerfile", "FROM debian\n");
   EXPECT_EQ(import_error(path("project")), ErrorCode::usage);
   EXPECT_TRUE(says("docker save")) << sentence_;
+
+  fs::create_directory(path("of-skopeo"));
+  file("of-skopeo/manifest.json", "{}");
+  file("of-skopeo/version", "Directory Transport Version: 1.1\n");
+  EXPECT_EQ(import_error(path("of-skopeo")), ErrorCode::usage);
+  EXPECT_TRUE(says("skopeo's form dir:")) << sentence_;
 
   EXPECT_EQ(import_error(file("empty", "")), ErrorCode::image_invalid);
   EXPECT_TRUE(says("empty")) << sentence_;

@@ -56,6 +56,7 @@ TEST(Reference, IMG_15_RefusesWhatCouldNameAnythingElse) {
                                   std::string("host.tld/"),
                                   std::string("host.tld/../a"),
                                   std::string("https://host.tld/a"),
+                                  std::string("[::1]:5000/a"),
                                   std::string(64, 'l') + ".tld/a",
                                   std::string("x@sha256:"),
                                   "x@sha256:" + std::string(63, 'a'),

@@ -4,6 +4,7 @@
 #include "holt/base/fd.hpp"
 #include "image/local/folder_tar.hpp"
 #include "image/local/plain_archive.hpp"
+#include "image/local/source_files.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,22 +19,23 @@ namespace holt::image {
 namespace fs = std::filesystem;
 namespace {
 
-bool has(const fs::path& folder, std::string_view name) {
-  std::error_code error;
-  return fs::symlink_status(folder / name, error).type() > fs::file_type::not_found;
-}
-
 /// Refuses folders that a user may take for an image by mistake.
 void check_is_root(const fs::path& folder) {
   constexpr std::array<std::string_view, 6> k_of_roots{"bin", "sbin", "usr", "etc", "lib", "proc"};
-  if (std::ranges::any_of(k_of_roots, [&](std::string_view name) { return has(folder, name); })) return;
+  if (std::ranges::any_of(k_of_roots, [&](std::string_view name) { return has_entry(folder, name); })) return;
   std::string path = folder.string();
-  if (has(folder, "Dockerfile")) {
+  if (has_entry(folder, "Dockerfile")) {
     throw Error(ErrorCode::usage,
                 fmt::format("import {}: it holds a Dockerfile and no root file system", path),
                 {.subject = path, .hint = k_dockerfile_hint});
   }
-  if (has(folder, "manifest.json")) {
+  if (has_entry(folder, "manifest.json") && has_entry(folder, "version")) {
+    throw Error(
+        ErrorCode::usage, fmt::format("import {}: it holds an image in skopeo's form dir:", path),
+        {.subject = path,
+         .hint = fmt::format("Make a layout of it: skopeo copy dir:{0} oci:{0}-layout:latest", path)});
+  }
+  if (has_entry(folder, "manifest.json")) {
     throw Error(ErrorCode::usage, fmt::format("import {}: it holds an unpacked archive of docker save", path),
                 {.subject = path, .hint = fmt::format("Pack it first: tar -C {} -cf image.tar .", path)});
   }
