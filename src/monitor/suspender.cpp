@@ -96,8 +96,8 @@ Suspension Suspender::write_files(Deadline deadline) {
             .accelerator = launch_.shape.accelerator,
             .cpus = launch_.shape.cpus,
             .memory_mb = launch_.shape.memory_mb,
-            .processor = launch_.shape.processor,
             .tsc_khz = launch_.shape.tsc_khz,
+            .processor = launch_.shape.processor,
             .memory_digest = sampled_digest(files.memory()),
             .state_digest = sha256_hex(read_file(files.state(), k_state_limit)),
             .at = wall_now()};
