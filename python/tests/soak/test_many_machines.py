@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -127,7 +128,14 @@ def _smol_cycle() -> None:
 def test_front_24_two_hundred_lives_of_machines_leave_nothing(
     cycle: Callable[[], None], lives: int, rounds: int
 ) -> None:
-    """80 + 2 x 40 + 40 machines."""
+    """80 + 2 x 40 + 40 machines, each kind in a process of its own: heaps that earlier tests have left would change size."""
+    process = multiprocessing.get_context("spawn").Process(target=_live_and_leave_nothing, args=(cycle, lives, rounds))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+def _live_and_leave_nothing(cycle: Callable[[], None], lives: int, rounds: int) -> None:
     for _ in range(5):
         cycle()
     before, growth = Footprint.now(), []
