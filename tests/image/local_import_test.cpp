@@ -177,6 +177,8 @@ TEST(Location, AFilesNameBecomesAnImages) {
   EXPECT_EQ(name_after(".hidden.tar"), "hidden");
   EXPECT_EQ(name_after("\xff\xfe.tar"), "");
   EXPECT_EQ(name_after("/"), "");
+  EXPECT_EQ(name_after("rootfs.tar"), "rootfs-image");  // a name that is no place
+  EXPECT_FALSE(is_local_image(name_after("oci.tar") + ":latest"));
 }
 
 }  // namespace

@@ -67,6 +67,8 @@ std::string name_after(const fs::path& path) {
     }
   }
   if (!name.empty() && !is_plain(name.back())) name.pop_back();
+  // "rootfs:latest" would be read as a place.
+  if (is_local_image(name + ":")) name += "-image";
   return name;
 }
 
