@@ -296,7 +296,7 @@ b"
 }
 
 @test "IMG-31 ALimitOnTheSizeOfFilesIsAnError" {
-  holt_limited() { (ulimit -f 1000; exec "$HOLT" "$@"); }
+  holt_limited() { (ulimit -f 1000000; exec "$HOLT" "$@"); }
   tar -C "$BATS_FILE_TMPDIR/root" -cf "$BATS_TEST_TMPDIR/one.tar" app
   run holt_limited image import "$BATS_TEST_TMPDIR/one.tar" limited:3
   echo "$output"
