@@ -24,7 +24,6 @@ namespace {
 
 using test::FakeRegistry;
 using test::LayoutBuilder;
-using test::Member;
 using test::TarBuilder;
 
 /// A zstd layer that is packed as it is made: the test itself is to hold little.
