@@ -7,6 +7,7 @@
 #include "image/blobs.hpp"
 #include "image/content_digest.hpp"
 #include "image/entries.hpp"
+#include "image/holes.hpp"
 #include "image/image_documents.hpp"
 #include "image/layer_build.hpp"
 #include "image/layer_fetches.hpp"
@@ -16,6 +17,7 @@
 #include "image/staging.hpp"
 
 #include <algorithm>
+#include <malloc.h>
 #include <set>
 #include <sys/stat.h>
 
@@ -80,6 +82,10 @@ class Acquisition {
     downloaded_ = {documents_.manifest_digest, digest_};
     blobs_.put(documents_.manifest_digest, documents_.manifest_bytes, staging_.path(), request_.stop);
     blobs_.put(digest_, documents_.config_bytes, staging_.path(), request_.stop);
+    // A build's memory is bounded: it does not carry them, nor what it took to parse them.
+    std::string().swap(documents_.manifest_bytes);
+    std::string().swap(documents_.config_bytes);
+    ::malloc_trim(0);
   }
 
   /// Under the build's lock: nobody else replaces this entry, but it may be removed. Nothing when that
@@ -119,7 +125,7 @@ class Acquisition {
   }
 
   bool has_blobs(const Image& image) const {
-    return !image.layers.empty() && blobs_.size(image.manifest_digest) &&
+    return !image.manifest_digest.empty() && blobs_.size(image.manifest_digest) &&
            std::ranges::all_of(image.layers,
                                [&](const auto& layer) { return blobs_.size(layer).has_value(); });
   }
@@ -152,9 +158,11 @@ class Acquisition {
     Image image;
     image.digest = digest_;
     image.ext4 = fresh() / "root.ext4";
-    image.disk_bytes = recorded ? recorded->disk_bytes
-                                : size_of_file_system(folders_, digest_).value_or(request_.disk_bytes);
-    build_layers({.ext4 = image.ext4,
+    auto known = recorded ? recorded->disk_bytes : size_of_file_system(folders_, digest_);
+    image.disk_bytes = known ? *known : disk_bytes_in(folders_.images, staging_.path(), request_.disk_bytes);
+    build_layers({.name = source_.name(),
+                  .images = folders_.images,
+                  .ext4 = image.ext4,
                   .documents = documents_,
                   .image_digest = digest_,
                   .limits = request_.limits,

@@ -4,9 +4,7 @@
 #include "image/byte_source.hpp"
 #include "image/folders.hpp"
 #include "image/image_builder.hpp"
-
-#include <cerrno>
-#include <sys/stat.h>
+#include "image/space.hpp"
 
 #include <fmt/format.h>
 
@@ -47,15 +45,31 @@ class LayerBuild {
   void run(BlobStream::Follow follow) {
     std::filesystem::remove(request_.ext4);
     left_ = request_.limits.unpacked_bytes + header_budget(request_.limits);
-    ImageBuilder builder(request_.ext4, {.limits = request_.limits, .disk_bytes = request_.disk_bytes});
-    for (std::size_t layer = 0; layer < layers(); ++layer) apply(builder, layer, follow);
-    builder.finish(digest_digits(request_.image_digest));
-    if (::chmod(request_.ext4.c_str(), 0444) != 0)
-      throw system_error(errno, "protect the image's file system");
+    ImageBuilder builder(
+        request_.ext4,
+        {.limits = request_.limits, .disk_bytes = request_.disk_bytes, .progress = nullptr, .cancel = stop_});
+    std::size_t layer = 0;
+    try {
+      for (; layer < layers(); ++layer) apply(builder, layer, follow);
+      builder.finish(digest_digits(request_.image_digest));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::storage_full) throw;
+      throw with_space_need(error, {.folder = request_.images,
+                                    .file = request_.ext4,
+                                    .bytes = builder.known_bytes() + bytes_behind(layer),
+                                    .what = fmt::format("the file system of {}", request_.name)});
+    }
   }
 
  private:
   std::size_t layers() const { return request_.documents.manifest.layers.size(); }
+
+  /// Compressed bytes of the layers behind one: they are hardly more when they are unpacked.
+  std::uint64_t bytes_behind(std::size_t layer) const {
+    std::uint64_t bytes = 0;
+    while (++layer < layers()) bytes += request_.documents.manifest.layers[layer].size;
+    return bytes;
+  }
 
   void apply(ImageBuilder& builder, std::size_t layer, BlobStream::Follow follow) {
     BlobStream& stream = fetches_.stream(layer);

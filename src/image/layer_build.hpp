@@ -18,7 +18,9 @@ namespace holt::image {
 std::uint64_t header_budget(const Limits& limits);
 
 struct LayerBuildRequest {
-  std::filesystem::path ext4;  ///< to be made; what stands there is replaced
+  std::string name;              ///< of the image, for messages
+  std::filesystem::path images;  ///< Store::folder()
+  std::filesystem::path ext4;    ///< to be made; what stands there is replaced
   const ImageDocuments& documents;
   std::string image_digest;
   Limits limits;

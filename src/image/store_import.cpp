@@ -8,15 +8,18 @@
 #include "image/byte_source.hpp"
 #include "image/content_digest.hpp"
 #include "image/entries.hpp"
+#include "image/holes.hpp"
 #include "image/image_builder.hpp"
 #include "image/layer_build.hpp"
 #include "image/sized_image.hpp"
+#include "image/space.hpp"
 #include "image/staging.hpp"
 #include "image/store_record.hpp"
 
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -24,19 +27,44 @@ namespace holt::image {
 namespace fs = std::filesystem;
 namespace {
 
+/// Bytes of a file behind its present position; 0 of a pipe.
+std::uint64_t unread_bytes(int fd) {
+  struct stat status{};
+  off_t at = ::lseek(fd, 0, SEEK_CUR);
+  bool is_file = at >= 0 && ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && at < status.st_size;
+  return is_file ? static_cast<std::uint64_t>(status.st_size - at) : 0;
+}
+
+/// One image on its way from a tar into a file system.
+struct RootTar {
+  int fd;
+  const fs::path& images;
+  const std::string& name;
+};
+
 /// Builds the file system of a tar; the tar's digest.
-std::string build(int fd, const fs::path& ext4, const ImportOptions& options) {
-  FdSource input(fd, options.cancel);
+std::string build(const RootTar& from, const fs::path& ext4, const ImportOptions& options) {
+  FdSource input(from.fd, options.cancel);
   DecompressedSource unpacked(input, Compressions::layers);
   MeteredSource tar(unpacked, options.limits.unpacked_bytes + header_budget(options.limits));
-  ImageBuilder builder(
-      ext4, {.limits = options.limits, .disk_bytes = options.disk_bytes, .progress = options.progress});
-  builder.apply_layer(tar);
-  tar.drain();
-  std::string digits = tar.digest_hex();
-  builder.finish(digits);
-  if (::chmod(ext4.c_str(), 0444) != 0) throw system_error(errno, "protect the image's file system");
-  return "sha256:" + digits;
+  ImageBuilder builder(ext4, {.limits = options.limits,
+                              .disk_bytes = options.disk_bytes,
+                              .progress = options.progress,
+                              .cancel = options.cancel});
+  try {
+    builder.apply_layer(tar);
+    tar.drain();
+    if (tar.count() == 0) throw Error(ErrorCode::image_invalid, "import an image: its tar has no bytes");
+    std::string digits = tar.digest_hex();
+    builder.finish(digits);
+    return "sha256:" + digits;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::storage_full) throw;
+    throw with_space_need(error, {.folder = from.images,
+                                  .file = ext4,
+                                  .bytes = builder.known_bytes(unread_bytes(from.fd)),
+                                  .what = fmt::format("the image {}", from.name)});
+  }
 }
 
 }  // namespace
@@ -53,8 +81,8 @@ Image Store::import_root_tar(const fs::path& tar, std::string_view reference, co
   return import_root_tar(fd.get(), reference, options);
 }
 
-Image Store::import_root_tar(int fd, std::string_view reference, const ImportOptions& options) {
-  check_disk_size(options.disk_bytes);
+Image Store::import_root_tar(int fd, std::string_view reference, const ImportOptions& given) {
+  check_disk_size(given.disk_bytes);
   std::string key = key_of(reference);
   if (is_digest(key) || key.contains('@')) {
     throw Error(ErrorCode::usage,
@@ -63,9 +91,11 @@ Image Store::import_root_tar(int fd, std::string_view reference, const ImportOpt
   }
   Folders folders{folder_};
   Staging staging(folders.staging());
+  ImportOptions options = given;
+  options.disk_bytes = disk_bytes_in(folder_, staging.path(), given.disk_bytes);
   fs::path fresh = staging.path() / "entry";
   make_private_directory(fresh);
-  std::string layer = build(fd, fresh / "root.ext4", options);
+  std::string layer = build({.fd = fd, .images = folder_, .name = key}, fresh / "root.ext4", options);
 
   Image image;
   image.digest = "sha256:" + sha256_hex(oci_config(options.config, layer));

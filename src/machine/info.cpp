@@ -1,5 +1,6 @@
 #include "machine/info.hpp"
 
+#include "holt/base/disk_usage.hpp"
 #include "holt/base/error.hpp"
 #include "holt/base/json.hpp"
 #include "holt/base/log.hpp"
@@ -9,7 +10,6 @@
 #include <chrono>
 #include <cstring>
 #include <mutex>
-#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -23,11 +23,6 @@ using namespace std::chrono_literals;
 constexpr auto k_probe_deadline = 250ms;
 constexpr std::size_t k_probes_at_once = 32;
 
-std::uint64_t blocks_of(const std::filesystem::path& file) {
-  struct stat info{};
-  return ::stat(file.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_blocks) * 512 : 0;
-}
-
 bool answers(const MachineFolder& folder) {
   try {
     Wait wait{.deadline = Deadline::after(k_probe_deadline)};
@@ -38,20 +33,27 @@ bool answers(const MachineFolder& folder) {
   }
 }
 
-MachineState state_of(const Observed& observed) {
+MachineState state_of(const MachineFolder& folder, const Observed& observed) {
   auto state = observed.status.state;
   bool ended = state == MachineState::created || state == MachineState::stopped ||
                state == MachineState::failed || state == MachineState::suspended;
   if (!observed.monitored || !ended) return state;
   // The monitor that wrote this is about to go; one that has just been started has not written anything yet.
   const auto& writer = observed.status.monitor;
-  return writer && is_alive(*writer) ? state : MachineState::starting;
+  if (writer && is_alive(*writer)) return state;
+  // Or it has gone since the lock was looked at.
+  return FileLock::holder(folder.lock_file()) ? MachineState::starting : state;
+}
+
+/// Called behind a look at the folder, which a removal may have taken away meanwhile. Throws NOT_FOUND.
+void check_exists(const MachineFolder& folder) {
+  if (!folder.exists()) folder.read_record();  // throws in its words
 }
 
 void add_status(MachineInfo& info, const MachineFolder& folder) {
   auto observed = observe(folder);
   const auto& status = observed.status;
-  info.state = state_of(observed);
+  info.state = state_of(folder, observed);
   if (info.state != MachineState::running) info.reason = status.failure;
   info.started_at = status.started_at;
   info.accelerator = status.accelerator;
@@ -65,7 +67,7 @@ void add_status(MachineInfo& info, const MachineFolder& folder) {
     info.resources.cpus = status.cpus;
     info.resources.memory_mb = status.memory_mb;
   }
-  if (info.state == MachineState::suspended) info.suspended_bytes = blocks_of(folder.suspended() / "memory");
+  if (info.state == MachineState::suspended) info.suspended_bytes = disk_bytes(folder.suspended() / "memory");
   if (observed.monitored && status.vmm) {
     info.pid = status.vmm->pid;
     info.memory_bytes = resident_memory(status.vmm->pid);
@@ -109,8 +111,9 @@ Duration processor_time(pid_t pid) {
 }
 
 MachineState machine_state(const MachineFolder& folder) {
-  if (!folder.exists()) folder.read_record();  // throws NOT_FOUND in its words
-  return state_of(observe(folder));
+  auto state = state_of(folder, observe(folder));
+  check_exists(folder);
+  return state;
 }
 
 MachineInfo machine_info(const MachineFolder& folder) {
@@ -134,8 +137,9 @@ MachineInfo machine_info(const MachineFolder& folder) {
     info.persistent = config.lifetime == Lifetime::persistent;
     info.idle_stop = config.idle_stop;
     info.idle_suspend = config.idle_suspend;
-    info.disk_bytes = blocks_of(folder.disk());
+    info.disk_bytes = disk_bytes(folder.disk());
     add_status(info, folder);
+    check_exists(folder);
   } catch (const Error& e) {
     if (e.code() == ErrorCode::not_found) throw;
     info.state = MachineState::failed;

@@ -101,6 +101,18 @@ void change_env(const MachineFolder& folder, const TextChanges& changes, Machine
   for (const auto& [name, value] : env) record.config.env[name] = "";
 }
 
+/// How the machine is, where it is so. Throws INVALID_STATE when it never will be ready.
+std::optional<MachineInfo> info_once(const MachineFolder& folder, WaitFor what) {
+  auto state = machine_state(folder);
+  bool alive = is_moving(state) || state == MachineState::running || state == MachineState::paused;
+  if (what == WaitFor::ended ? !alive : state == MachineState::running) return machine_info(folder);
+  if (what == WaitFor::ended || state != MachineState::failed) return std::nullopt;
+  auto info = machine_info(folder);
+  throw Error(ErrorCode::invalid_state, fmt::format("The machine {} failed", name_of(folder)),
+              {.subject = name_of(folder),
+               .causes = info.reason ? std::vector{info.reason->message} : std::vector<std::string>{}});
+}
+
 }  // namespace
 
 bool change_life(const MachineFolder& folder, protocol::LifeChange change, Deadline deadline,
@@ -215,21 +227,12 @@ MachineStats machine_stats(const MachineFolder& folder, const CallOptions& optio
 MachineInfo wait_for_machine(const MachineFolder& folder, WaitFor what, const CallOptions& options) {
   auto deadline = options.deadline.value_or(Deadline::never());
   for (;;) {
-    MachineState state{};
     try {
-      state = machine_state(folder);
+      if (auto info = info_once(folder, what)) return std::move(*info);
     } catch (const Error& e) {
       if (what == WaitFor::ready || e.code() != ErrorCode::not_found) throw;
       MachineInfo gone{.name = name_of(folder), .state = MachineState::stopped};
       return gone;
-    }
-    bool alive = is_moving(state) || state == MachineState::running || state == MachineState::paused;
-    if (what == WaitFor::ended ? !alive : state == MachineState::running) return machine_info(folder);
-    if (what == WaitFor::ready && state == MachineState::failed) {
-      auto info = machine_info(folder);
-      throw Error(ErrorCode::invalid_state, fmt::format("The machine {} failed", name_of(folder)),
-                  {.subject = name_of(folder),
-                   .causes = info.reason ? std::vector{info.reason->message} : std::vector<std::string>{}});
     }
     check_wait(folder, deadline, options.cancel);
     std::this_thread::sleep_for(k_poll_step);

@@ -1,5 +1,6 @@
 #include "monitor/suspender.hpp"
 
+#include "holt/base/disk_space.hpp"
 #include "holt/base/encoding.hpp"
 #include "holt/base/error.hpp"
 #include "holt/base/log.hpp"
@@ -11,9 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <fcntl.h>
-#include <limits>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -38,10 +37,10 @@ Fd make_file(const std::filesystem::path& path, off_t size) {
   return fd;
 }
 
-std::uint64_t free_space(int fd) {
-  struct statvfs space{};
-  return ::fstatvfs(fd, &space) == 0 ? std::uint64_t{space.f_bavail} * space.f_frsize
-                                     : std::numeric_limits<std::uint64_t>::max();
+/// False also where it cannot be asked.
+bool lacks_room(int fd, std::uint64_t bytes) {
+  auto free = free_disk_bytes(fd);
+  return free && *free < bytes;
 }
 
 [[noreturn]] void throw_no_room(const std::filesystem::path& folder) {
@@ -69,7 +68,7 @@ void make_durable(const std::filesystem::path& path) {
 void check_room(const MachineFolder& folder, Vmm& vmm) {
   // A mapped file that cannot get its blocks kills who writes to it: the space is made sure of beforehand.
   Fd opened(::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (free_space(opened.get()) < resident_memory(vmm.process().pid())) throw_no_room(folder.path());
+  if (lacks_room(opened.get(), resident_memory(vmm.process().pid()))) throw_no_room(folder.path());
 }
 
 Suspension Suspender::write_files(Deadline deadline) {
@@ -136,7 +135,7 @@ void Suspender::copy_through_relay(const Template& files, Deadline deadline) {
   } catch (const Error& e) {
     relay.process().signal(SIGKILL);
     relay.process().wait(Deadline::after(5s));
-    if (free_space(memory.get()) < k_full) throw_no_room(files.folder);
+    if (lacks_room(memory.get(), k_full)) throw_no_room(files.folder);
     throw Error(e.code(), fmt::format("The machine's memory could not be written: {}", e.what()),
                 {.subject = e.subject(), .hint = e.hint(), .causes = {console.last_lines()}});
   }

@@ -210,6 +210,7 @@ auth_file() { printf '{"auths": {"%s": {"auth": "%s"}}}' "$token" "$(printf '%s'
   [ "$(cat asked.log)" = "GET holt-test-registry repository:team/app:pull stranger" ]
   refute_grep -F -e a-wrong-secret -e "$(printf 'alice:a-wrong-secret' | base64)" "$BATS_TEST_TMPDIR/out" "$BATS_TEST_TMPDIR/err"
   holt_ --json pull --auth-file none.json "$token/team/app:1"
+  expect_code 2
   expect_json_error NOT_FOUND
 }
 

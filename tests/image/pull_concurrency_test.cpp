@@ -234,21 +234,28 @@ TEST_F(FullDisk, IMG_31_ADiskThatFillsUpWhileUnpackingLeavesNothing) {
   std::string big;
   while (big.size() < 20'000'000) big += test::noise(4096, 1);
   FakeImage fake({.layers = {TarBuilder().file("small", "x").file("f", big).finish()}}, test::zstd);
-  int code = on_a_disk_of(12, [&] { return full_then_enlarged(fake, [](const Error&) {}); });
+  int code = on_a_disk_of(12, [&] {
+    return full_then_enlarged(fake, [&](const Error& error) {
+      std::string needs = "needs at least " + std::to_string(big.size() + 1) + " bytes, ";
+      if (std::string(error.what()).find(needs) == std::string::npos || error.hint().empty()) ::_exit(7);
+    });
+  });
   if (code == 255)
     GTEST_SKIP() << "a small file system cannot be mounted here: needs root or user namespaces";
-  EXPECT_EQ(code, 0) << k_codes;
+  EXPECT_EQ(code, 0) << k_codes << ", 7: not said how much";
 }
 
 TEST_F(FullDisk, IMG_31_ADiskThatFillsUpWhileDownloadingLeavesNothing) {
   FakeImage fake({.layers = {TarBuilder().file("small", "x").file("f", test::noise(8'000'000, 1)).finish()}});
   int code = on_a_disk_of(12, [&] {
     // There is room for the blob, and then, with the file system beside it, there is not.
-    return full_then_enlarged(fake, [](const Error&) {});
+    return full_then_enlarged(fake, [](const Error& error) {
+      if (std::string(error.what()).find("needs at least 80") == std::string::npos) ::_exit(7);
+    });
   });
   if (code == 255)
     GTEST_SKIP() << "a small file system cannot be mounted here: needs root or user namespaces";
-  EXPECT_EQ(code, 0) << k_codes;
+  EXPECT_EQ(code, 0) << k_codes << ", 7: not said how much";
 }
 
 }  // namespace

@@ -255,6 +255,34 @@ TEST_F(StoreTest, CancellationEndsAnImportFromAStalledPipe) {
   EXPECT_EQ(files_in("staging"), 0U);
 }
 
+TEST_F(StoreTest, CancellationEndsAnImportAmidItsUnpackingAndLeavesNothing) {
+  // All of it comes with one read, so that only the unpacking can notice.
+  auto tar = TarBuilder().file("zeros", std::string(std::size_t{32} << 20, '\0')).file("a", "1").finish();
+  auto packed = file("in.tar.gz", compressed(tar, archive_write_add_filter_gzip));
+  ASSERT_LT(std::filesystem::file_size(packed), std::uintmax_t{1} << 20);
+  CancellationToken cancel;
+  std::vector<std::uint64_t> reports;
+  ImportOptions options{.disk_bytes = k_disk,
+                        .progress =
+                            [&](const Progress& progress) {
+                              reports.push_back(progress.unpacked_bytes);
+                              cancel.cancel();
+                            },
+                        .cancel = cancel};
+  try {
+    store_.import_root_tar(packed, "x", options);
+    ADD_FAILURE() << "the import went on to its end";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::cancelled) << error.what();
+  }
+  EXPECT_EQ(reports.size(), 1U) << "it unpacked on when it was cancelled";
+  EXPECT_EQ(files_in("staging") + files_in("entries") + files_in("references"), 0U);
+
+  options.progress = nullptr;
+  options.cancel.reset();
+  EXPECT_EQ(test::content_of(store_.import_root_tar(packed, "x", options).ext4, "/a"), "1");
+}
+
 TEST_F(StoreTest, ReadsStandardInputOnceToItsEnd) {
   auto [read_end, write_end] = make_pipe();
   std::string tar = TarBuilder().file("a", "1").finish() + std::string(100'000, '\0');
@@ -282,7 +310,7 @@ int on_a_small_disk(const std::filesystem::path& folder, const std::function<int
   return WIFEXITED(status) ? WEXITSTATUS(status) : 254;
 }
 
-TEST_F(StoreTest, AFullHostDiskIsStorageFullAndLeavesNothing) {
+TEST_F(StoreTest, IMG_31_AFullHostDiskIsStorageFullAndLeavesNothing) {
   auto large = file("large.tar", TarBuilder().file("f", std::string(20'000'000, 'x')).finish());
   auto small = file("small.tar", TarBuilder().file("f", "x").finish());
   make_private_directory(store_.folder());
@@ -292,6 +320,8 @@ TEST_F(StoreTest, AFullHostDiskIsStorageFullAndLeavesNothing) {
       return 1;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::storage_full) return 2;
+      // The file's 20,000,000 bytes, and perhaps some of what lies around them in the tar.
+      if (std::string(error.what()).find("needs at least 2000") == std::string::npos) return 4;
     }
     if (files_in("staging") + files_in("entries") + files_in("references") != 0) return 3;
     store_.import_root_tar(small, "small", {.disk_bytes = k_disk});
@@ -299,7 +329,7 @@ TEST_F(StoreTest, AFullHostDiskIsStorageFullAndLeavesNothing) {
   });
   if (code == 255)
     GTEST_SKIP() << "a small file system cannot be mounted here: needs root or user namespaces";
-  EXPECT_EQ(code, 0) << "1: no error, 2: another error, 3: files are left";
+  EXPECT_EQ(code, 0) << "1: no error, 2: another error, 3: files are left, 4: not said how much";
 }
 
 TEST_F(StoreTest, DamagedRecordsAreNotTrusted) {

@@ -85,8 +85,9 @@ TEST(MachineRecord, LIFE_19_ANewerVersionIsRefusedWithASentence) {
 TEST(MachineRecord, LIFE_20_NumbersOutOfRangeAreDamage) {
   auto with = [](const char* member, const char* value) {
     auto json = *parse_json(encode_record(sample_record()));
-    json[Json::json_pointer(member)] = *parse_json(value);
-    return code_of_decoding(dump_json(json));
+    json[Json::json_pointer(member)] = "@";
+    auto text = dump_json(json);  // writes no 1e400
+    return code_of_decoding(text.replace(text.find("\"@\""), 3, value));
   };
   ASSERT_EQ(with("/diskBytes", "1"), ErrorCode::internal);  // it was decoded
   for (const char* member : {"/diskBytes", "/idleStopMs", "/resources/cpus"}) {
@@ -269,8 +270,9 @@ TEST(Launch, IsReadAsItWasWritten) {
   EXPECT_EQ(test::code_of([&] { decode_launch(dump_json(newer)); }), ErrorCode::not_supported);
   for (const char* value : {"1e400", "-1", "1.5", "4294967296"}) {
     auto json = *parse_json(encode_launch(launch));
-    json["cpus"] = *parse_json(value);
-    EXPECT_THROW(decode_launch(dump_json(json)), Error) << value;
+    json["cpus"] = "@";
+    auto text = dump_json(json);
+    EXPECT_THROW(decode_launch(text.replace(text.find("\"@\""), 3, value)), Error) << value;
   }
 }
 

@@ -101,8 +101,9 @@ TEST_F(SuspensionFiles, DamageInAnyByteIsRefusedOrHarmless) {
     EXPECT_TRUE(!code || code == ErrorCode::storage_error) << i;
   }
   auto json = *parse_json(text);
-  json["channel"]["nextStream"] = *parse_json("1e400");
-  write_file_atomically(file, dump_json(json));
+  json["channel"]["nextStream"] = "@";
+  auto damaged_number = dump_json(json);
+  write_file_atomically(file, damaged_number.replace(damaged_number.find("\"@\""), 3, "1e400"));
   EXPECT_EQ(code_of([&] { read_suspension(folder); }), ErrorCode::storage_error);
   for (const char* rubbish : {"", "{}", "[]", "{\"version\":2}", "null"}) {
     write_file_atomically(file, rubbish);
