@@ -15,8 +15,8 @@
 namespace holt::cli {
 
 /// Takes SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 of the process over, ignores SIGPIPE and
-/// SIGXFSZ (a write that fails says more). Made once, in main, before any other thread (the others inherit the
-/// blocked signals). A receiver gets SIGWINCH too.
+/// SIGXFSZ (a write that fails says more). Made once, in main, before any other thread (the others inherit
+/// the blocked signals). A receiver gets SIGWINCH too.
 ///
 /// Without a receiver the first signal cancels token(); a second one, or a time in which the program did not
 /// end (2.5 s where set_patience() says nothing else), ends the process with 128 + N at once (machines of its

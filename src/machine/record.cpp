@@ -103,8 +103,7 @@ std::optional<ProcessIdentity> decode_identity(const Members& members, const cha
   if (!members.has(name)) return std::nullopt;
   Json object = members.object(name);
   Members process(object);
-  return ProcessIdentity{.pid = process.number<pid_t>("pid"),
-                         .start_ticks = process.number("startTicks")};
+  return ProcessIdentity{.pid = process.number<pid_t>("pid"), .start_ticks = process.number("startTicks")};
 }
 
 Json parse_record(std::string_view text) {

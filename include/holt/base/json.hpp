@@ -71,7 +71,8 @@ std::optional<T> json_integer(const Json& value) {
   return std::nullopt;
 }
 
-/// As json_integer, and a float's whole part: 2.9 is 2. Nothing for NaN, infinities and what is beyond 64 bits.
+/// As json_integer, and a float's whole part: 2.9 is 2. Nothing for NaN, infinities and what is beyond 64
+/// bits.
 std::optional<std::int64_t> json_whole_part(const Json& value);
 
 /// A float as the writer prints it: shortest digits that round-trip, "1.0", "1e-7", "null" for NaN and

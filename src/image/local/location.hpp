@@ -20,8 +20,8 @@ struct Location {
 /// its first ':' unless the whole is there.
 Location parse_location(std::string_view text);
 
-/// NAME of an image after a file: "app.tar.gz" -> "app"; "rootfs.tar" -> "rootfs-image", as "rootfs:TAG" is a place;
-/// empty when nothing of it makes a name.
+/// NAME of an image after a file: "app.tar.gz" -> "app"; "rootfs.tar" -> "rootfs-image", as "rootfs:TAG" is a
+/// place; empty when nothing of it makes a name.
 std::string name_after(const std::filesystem::path& path);
 
 }  // namespace holt::image
