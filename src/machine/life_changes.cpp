@@ -1,5 +1,6 @@
 #include "holt/base/error.hpp"
 #include "holt/base/json.hpp"
+#include "machine/ending.hpp"
 #include "machine/event_log.hpp"
 #include "machine/info.hpp"
 #include "machine/lifecycle.hpp"
@@ -17,26 +18,14 @@ using namespace std::chrono_literals;
 
 constexpr auto k_change_deadline = 30s;
 constexpr auto k_figures_deadline = 5s;
-constexpr auto k_poll_step = 10ms;
+constexpr auto k_look_step = 10ms;
 // As the monitor reckons, and half a minute for its way there.
 constexpr unsigned k_mib_per_second = 100;
-
-std::string name_of(const MachineFolder& folder) {
-  return folder.path().filename().string();
-}
 
 [[noreturn]] void throw_state(const MachineFolder& folder, MachineState state, const char* hint) {
   throw Error(ErrorCode::invalid_state,
               fmt::format("The machine {} is {}", name_of(folder), to_string(state)),
               {.subject = name_of(folder), .hint = hint});
-}
-
-void check_wait(const MachineFolder& folder, Deadline deadline,
-                const std::optional<CancellationToken>& cancel) {
-  if (cancel) cancel->throw_if_cancelled();
-  if (!deadline.passed()) return;
-  throw Error(ErrorCode::timeout, fmt::format("The machine {} did not get there in time", name_of(folder)),
-              {.subject = name_of(folder), .retryable = true});
 }
 
 bool is_moving(MachineState state) {
@@ -56,8 +45,8 @@ std::optional<ProcessIdentity> reach(const MachineFolder& folder, protocol::Life
     if (!ready && !is_moving(state)) throw_state(folder, state, "Start it first.");
     // Once: who changes it behind that means it.
     if (ready && change_life(folder, change, deadline, cancel)) return status.monitor;
-    check_wait(folder, deadline, cancel);
-    std::this_thread::sleep_for(k_poll_step);
+    check_wait(folder, deadline, cancel, "get there");
+    std::this_thread::sleep_for(k_look_step);
   }
 }
 
@@ -234,8 +223,8 @@ MachineInfo wait_for_machine(const MachineFolder& folder, WaitFor what, const Ca
       MachineInfo gone{.name = name_of(folder), .state = MachineState::stopped};
       return gone;
     }
-    check_wait(folder, deadline, options.cancel);
-    std::this_thread::sleep_for(k_poll_step);
+    check_wait(folder, deadline, options.cancel, "get there");
+    std::this_thread::sleep_for(k_look_step);
   }
 }
 

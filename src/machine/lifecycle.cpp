@@ -3,15 +3,13 @@
 #include "holt/base/error.hpp"
 #include "holt/base/log.hpp"
 #include "machine/console.hpp"
-#include "machine/event_log.hpp"
+#include "machine/ending.hpp"
 #include "machine/host_facts.hpp"
 #include "machine/host_memory.hpp"
 #include "machine/image_file.hpp"
-#include "machine/stream_connection.hpp"
 #include "machine/suspension.hpp"
 #include "machine/tsc.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -20,7 +18,6 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -36,48 +33,6 @@ constexpr auto k_start_deadline = 55s;
 constexpr auto k_template_deadline = 90s;
 // Another's whole start, with the template that it may build first.
 constexpr auto k_start_wait = k_template_deadline + k_start_deadline;
-// Behind the monitor's own 15 s for the flush that follows the grace.
-constexpr auto k_stop_margin = 20s;
-constexpr auto k_remove_deadline = 10s;
-constexpr auto k_poll_step = 2ms;
-
-std::string name_of(const MachineFolder& folder) {
-  return folder.path().filename().string();
-}
-
-[[noreturn]] void throw_missing(const MachineFolder& folder) {
-  throw Error(ErrorCode::not_found, fmt::format("There is no machine {}", name_of(folder)),
-              {.subject = name_of(folder), .hint = "See holt ls -a for those there are."});
-}
-
-/// The lock file that was opened may be of a folder that has been removed and made again since.
-bool is_lock_of(const FileLock& lock, const MachineFolder& folder) {
-  struct stat held{};
-  struct stat there{};
-  return ::fstat(lock.fd(), &held) == 0 && ::stat(folder.lock_file().c_str(), &there) == 0 &&
-         held.st_ino == there.st_ino && held.st_dev == there.st_dev;
-}
-
-std::optional<FileLock> try_lock(const MachineFolder& folder) {
-  if (!folder.exists()) throw_missing(folder);
-  try {
-    auto lock = FileLock::try_acquire(folder.lock_file());
-    if (lock && !is_lock_of(*lock, folder)) return std::nullopt;
-    return lock;
-  } catch (const Error& e) {
-    if (e.code() == ErrorCode::not_found) throw_missing(folder);
-    throw;
-  }
-}
-
-void check_wait(const MachineFolder& folder, Deadline deadline,
-                const std::optional<CancellationToken>& cancel, const char* what) {
-  if (cancel) cancel->throw_if_cancelled();
-  if (deadline.passed()) {
-    throw Error(ErrorCode::timeout, fmt::format("{} did not {} in time", name_of(folder), what),
-                {.subject = name_of(folder), .retryable = true});
-  }
-}
 
 Fd memory_file(const std::string& content) {
   Fd fd(::memfd_create("holt-launch", MFD_CLOEXEC));
@@ -134,56 +89,6 @@ Error start_failure(const MachineFolder& folder, const StartReport& report) {
   return {report.code, report.message, {.subject = name_of(folder), .hint = report.hint, .causes = causes}};
 }
 
-[[noreturn]] void throw_unkillable(const MachineFolder& folder) {
-  throw Error(ErrorCode::timeout, fmt::format("The processes of {} cannot be ended", name_of(folder)),
-              {.subject = name_of(folder), .hint = "Its disk is kept. Try again later.", .retryable = true});
-}
-
-/// The monitor of the life that goes on now; nothing where there is none, or it has not written yet who it
-/// is.
-std::optional<ProcessIdentity> living_monitor(const MachineFolder& folder) {
-  auto status = folder.read_status();
-  bool lives = status.monitor && status.host_boot_id == host_boot_id() && is_alive(*status.monitor);
-  return lives ? status.monitor : std::nullopt;
-}
-
-/// Kills the processes of one life, and nothing of another that has begun behind it.
-void end_life(const MachineFolder& folder, const ProcessIdentity& monitor) {
-  auto deadline = Deadline::after(k_remove_deadline);
-  auto status = folder.read_status();
-  bool is_its = status.monitor && status.monitor->pid == monitor.pid &&
-                status.monitor->start_ticks == monitor.start_ticks;
-  bool ended = kill_and_wait(monitor, deadline);
-  if (is_its && status.vmm) ended = kill_and_wait(*status.vmm, deadline) && ended;
-  if (!ended) throw_unkillable(folder);
-}
-
-bool is_of_disk(const Error& e) {
-  return e.code() == ErrorCode::storage_full || e.code() == ErrorCode::storage_error;
-}
-
-/// A stop that cost what the guest had not written out says so. `answer`: what the asked life said instead of
-/// its end. Called with the folder's lock.
-void throw_if_unflushed(const MachineFolder& folder, const Error& answer) {
-  // The status may not say it, where the disk is full.
-  if (is_of_disk(answer)) throw Error(answer);
-  auto status = folder.read_status();
-  // Its monitor was killed while it stopped.
-  if (status.state == MachineState::stopping) throw Error(answer);
-  if (status.state != MachineState::stopped || !status.failure) return;
-  throw Error(status.failure->code, status.failure->message, {.subject = name_of(folder)});
-}
-
-/// Called with the folder's lock: the machine is then as after a power cut.
-void give_up_memory(const MachineFolder& folder) {
-  end_suspension(folder);
-  auto status = folder.read_status();
-  status.state = MachineState::stopped;
-  folder.write_status(status);
-  delete_suspended_files(folder);
-  EventLog(folder.event_log()).append({.kind = "stopped", .message = "Its suspended memory was given up"});
-}
-
 /// What a suspended machine needs to go on here. Throws Error INVALID_STATE when it was another QEMU's.
 Launch prepare_resume(const MachineFolder& folder, const StartOptions& options, const HostConfig& host) {
   auto suspension = read_suspension(folder);
@@ -218,20 +123,6 @@ Launch prepare_resume(const MachineFolder& folder, const StartOptions& options, 
   return {.kind = LaunchKind::resume, .shape = shape, .machines = MachineFolders(host.directories).root()};
 }
 
-/// Called with the folder's lock, whose holder passes for a monitor, so that the machine does not pass for
-/// running.
-void mark_ending(const MachineFolder& folder) {
-  auto status = folder.read_status();
-  if (status.state != MachineState::running && status.state != MachineState::paused) return;
-  status.state = MachineState::stopping;
-  try {
-    folder.write_status(status);
-  } catch (const Error& e) {
-    // A full disk must not keep a machine from its end.
-    logger("machine")->debug("{}", e.what());
-  }
-}
-
 /// Makes sure that nothing of a start that failed lives on.
 void await_end(const MachineFolder& folder) {
   try {
@@ -243,35 +134,6 @@ void await_end(const MachineFolder& folder) {
 }
 
 }  // namespace
-
-bool end_vmm(const MachineFolder& folder, Deadline deadline) {
-  auto status = folder.read_status();
-  if (!status.vmm || status.host_boot_id != host_boot_id()) return true;
-  return kill_and_wait(*status.vmm, deadline);
-}
-
-void await_death(const MachineFolder& folder, const std::optional<ProcessIdentity>& monitor,
-                 const Wait& wait) {
-  while (monitor && is_alive(*monitor)) {
-    check_wait(folder, wait.deadline, wait.cancel, "end");
-    std::this_thread::sleep_for(k_poll_step);
-  }
-}
-
-FileLock end_by_force(const MachineFolder& folder, Deadline deadline) {
-  for (;;) {
-    if (auto lock = try_lock(folder)) {
-      mark_ending(folder);
-      if (end_vmm(folder, deadline)) return std::move(*lock);
-    } else {
-      // The monitor may not have written yet who it is: look again until the lock is free.
-      auto status = folder.read_status();
-      if (status.monitor && status.host_boot_id == host_boot_id()) kill_and_wait(*status.monitor, deadline);
-      std::this_thread::sleep_for(k_poll_step);
-    }
-    if (deadline.passed()) throw_unkillable(folder);
-  }
-}
 
 Launch prepare_launch(const Resources& resources, const StartOptions& options, const HostConfig& host) {
   check_memory_fits(resources.memory_mb, host_memory_bytes());
@@ -392,103 +254,6 @@ Fd start_machine(const MachineFolder& folder, const StartOptions& options, const
     bool owned = launch.ownership != Ownership::independent;
     auto control = launch_machine(folder, std::move(*lock), launch, options, host);
     return owned ? std::move(control) : Fd();
-  }
-}
-
-void stop_machine(const MachineFolder& folder, const StopOptions& options, const HostConfig& host) {
-  auto deadline =
-      options.call.deadline.value_or(Deadline::after(options.grace + k_stop_margin + k_remove_deadline));
-  auto grace_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
-      std::chrono::ceil<std::chrono::milliseconds>(options.grace).count(), 0, 600'000));
-  auto force_at = Deadline::never();
-  std::optional<ProcessIdentity> life;  // whose end this waits for: another may begin right behind it
-  std::optional<Error> answer;          // what it said instead of its end
-  for (;;) {
-    // Looked at before the lock: one that cannot be had behind the end is another's.
-    bool gone = !life || !is_alive(*life);
-    if (auto lock = try_lock(folder)) {
-      if (!end_vmm(folder, deadline)) throw_unkillable(folder);
-      if (folder.is_suspended()) {
-        if (options.grace <= Duration::zero()) return give_up_memory(folder);
-        // What it has not written to its disk is in its memory only.
-        lock.reset();
-        start_machine(folder, {.call = {.deadline = deadline, .cancel = options.call.cancel}}, host);
-        continue;
-      }
-      if (answer) throw_if_unflushed(folder, *answer);
-      return;
-    }
-    if (gone) {
-      if (answer) throw Error(*answer);
-      life = living_monitor(folder);
-      force_at = Deadline::after(options.grace + k_stop_margin);
-    }
-    bool asked = false;
-    bool flushed = options.grace <= Duration::zero();  // or nobody asks for it
-    try {
-      Wait wait{.deadline = force_at.earlier(deadline), .cancel = options.call.cancel};
-      auto stop =
-          StreamConnection::open(folder, protocol::ShutdownRequest{.grace_ms = grace_ms}, Effect::none, wait);
-      asked = true;
-      life = living_monitor(folder);
-      force_at = Deadline::after(options.grace + k_stop_margin);
-      wait.deadline = force_at.earlier(deadline);
-      stop->reply(wait);
-      flushed = true;
-      return await_death(folder, life, wait);
-    } catch (const Error& e) {
-      // Starting or stopping already, gone while it was asked, or ended without its flush: look again.
-      if (e.code() == ErrorCode::not_found || e.code() == ErrorCode::cancelled) throw;
-      // A monitor of another version cannot be asked to flush.
-      if (e.code() == ErrorCode::not_supported && !flushed) throw;
-      // Only one that does not answer in all of its time is killed: a caller's earlier deadline does not cost
-      // it its flush.
-      bool silent = e.code() == ErrorCode::timeout && force_at.passed() && !deadline.passed();
-      if (life && (silent || e.code() == ErrorCode::not_supported)) {
-        end_life(folder, *life);
-        if (flushed) return;
-        throw Error(ErrorCode::storage_error,
-                    fmt::format("{} did not answer and was killed before it had written out its disk",
-                                name_of(folder)),
-                    {.subject = name_of(folder)});
-      }
-      bool ends_badly = is_of_disk(e) || e.code() == ErrorCode::guest_lost;
-      if (asked && ends_badly && !(answer && is_of_disk(*answer))) answer = e;
-    }
-    check_wait(folder, deadline, options.call.cancel, "stop");
-    std::this_thread::sleep_for(k_poll_step);
-  }
-}
-
-void remove_machine(const MachineFolders& folders, const MachineFolder& folder,
-                    const RemoveOptions& options) {
-  auto deadline = options.call.deadline.value_or(Deadline::after(k_remove_deadline));
-  auto lock = try_lock(folder);
-  if (!lock && options.mode == RemoveMode::stopped_only) {
-    throw Error(ErrorCode::conflict, fmt::format("The machine {} is running", name_of(folder)),
-                {.subject = name_of(folder), .hint = "Stop it first, or remove it with force."});
-  }
-  if (lock && !end_vmm(folder, deadline)) {
-    throw Error(ErrorCode::timeout,
-                fmt::format("The VMM of {} cannot be ended; its disk is kept", name_of(folder)),
-                {.subject = name_of(folder), .retryable = true});
-  }
-  if (!lock) lock = end_by_force(folder, deadline);
-  folders.erase(folder);
-}
-
-void sweep_machines(const MachineFolders& folders) {
-  folders.sweep();
-  for (const auto& name : folders.names()) {
-    auto folder = folders.of(name);
-    try {
-      if (folder.read_record().config.lifetime != Lifetime::ephemeral) continue;
-      auto lock = try_lock(folder);
-      if (lock && end_vmm(folder, Deadline::after(1s))) folders.erase(folder);
-    } catch (const Error& e) {
-      // Damaged or gone: listing names the first, the second needs nothing.
-      logger("machine")->debug("{}", e.what());
-    }
   }
 }
 

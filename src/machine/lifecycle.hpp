@@ -7,7 +7,6 @@
 #include "holt/protocol/messages.hpp"
 #include "machine/launch.hpp"
 #include "machine/record.hpp"
-#include "machine/stream_connection.hpp"
 
 #include <map>
 #include <optional>
@@ -56,15 +55,5 @@ void sweep_machines(const MachineFolders& folders);
 /// the refusal for any other reason.
 bool change_life(const MachineFolder& folder, protocol::LifeChange change, Deadline deadline,
                  const std::optional<CancellationToken>& cancel);
-
-/// Waits for the end of a monitor, not for that of another that may have followed. Throws Error TIMEOUT,
-/// CANCELLED.
-void await_death(const MachineFolder& folder, const std::optional<ProcessIdentity>& monitor,
-                 const Wait& wait);
-/// Kills the VMM that a folder's status names. True when it is dead. Called with the folder's lock.
-bool end_vmm(const MachineFolder& folder, Deadline deadline);
-/// Kills monitor and VMM of a folder and takes its lock. Throws Error TIMEOUT when one of them cannot be
-/// ended.
-FileLock end_by_force(const MachineFolder& folder, Deadline deadline);
 
 }  // namespace holt::machine

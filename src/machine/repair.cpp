@@ -4,6 +4,7 @@
 #include "holt/base/error.hpp"
 #include "holt/base/log.hpp"
 #include "holt/machine/availability.hpp"
+#include "machine/ending.hpp"
 #include "machine/host_facts.hpp"
 #include "machine/lifecycle.hpp"
 #include "machine/template.hpp"
