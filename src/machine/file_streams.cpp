@@ -32,7 +32,7 @@ class FileReader::Impl {
  public:
   /// `started` is the first frame of the stream.
   Impl(std::unique_ptr<StreamConnection> connection, const ReadOptions& options, const Frame& started)
-      : connection_(std::move(connection)), patience_(options.call) {
+      : connection_(std::move(connection)), patience_(options.call), asked_(options.length) {
     if (started.header.type != FrameType::started) broken("a file without its facts");
     auto status = decode<FileStatus>(started.payload);
     if (!status) throw guest_protocol_error(status.error());
@@ -74,6 +74,7 @@ class FileReader::Impl {
     if (frame->header.type == FrameType::output) {
       received_ += frame->payload.size();
       if (announced_ && received_ > *announced_) broken("more bytes of a file than announced");
+      if (asked_ && received_ > *asked_) broken("more bytes of a file than asked for");
       return std::move(frame->payload);
     }
     auto reply = decode<ReadFileReply>(frame->payload);
@@ -87,6 +88,7 @@ class FileReader::Impl {
 
   std::unique_ptr<StreamConnection> connection_;
   Patience patience_;
+  std::optional<std::uint64_t> asked_;
   std::optional<std::uint64_t> announced_;
   std::uint64_t received_ = 0;
   bool ended_ = false;

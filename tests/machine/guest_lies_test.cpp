@@ -375,11 +375,30 @@ TEST(GuestLies, CHAN_16_AFileOfNothingOrWithHolesOutOfPlaceIsALie) {
   EXPECT_EQ(std::filesystem::file_size(dir.path() / "out"), 100u);
 }
 
-TEST(GuestLies, CHAN_16_AReadOfMoreThanTheCallersLimitStopsThere) {
-  FakeMachine fake(on_request([](GuestVoice& guest, std::uint32_t stream) {
+/// A file that says it has no size, as those of /proc do, and has three whole frames.
+auto endless_file() {
+  return on_request([](GuestVoice& guest, std::uint32_t stream) {
     guest.say(FrameType::started, stream, encode(FileStatus{.type = protocol::FileType::regular, .size = 0}));
     for (int i = 0; i < 3; i++) guest.say(FrameType::output, stream, std::string(k_max_payload, 'x'));
-  }));
+  });
+}
+
+TEST(GuestLies, CHAN_16_AReadOfMoreThanTheCallersLimitStopsThere) {
+  FakeMachine fake(endless_file());
+  auto part = open_reader(fake.folder(), "/proc/endless", {.length = k_max_payload + 1});
+  EXPECT_EQ(part.next()->size(), k_max_payload);
+  EXPECT_EQ(code_of([&] { part.next(); }), ErrorCode::guest_protocol);
+
+  auto whole = open_reader(fake.folder(), "/proc/endless", {});
+  FileCollector collector("/proc/endless", {.limit = k_max_payload + 1});
+  collector.announce(whole.stat());
+  collector.add(whole.next().value());
+  EXPECT_EQ(code_of([&] { collector.add(whole.next().value()); }), ErrorCode::too_large);
+  EXPECT_EQ(collector.content().size(), k_max_payload);
+}
+
+TEST(GuestLies, CHAN_16_AGuestSendsNoMoreThanItWasGranted) {
+  FakeMachine fake(endless_file());
   auto reader = open_reader(fake.folder(), "/proc/endless", {.call = {.deadline = Deadline::after(1s)}});
   std::size_t got = 0;
   auto code = code_of([&] {
