@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import holt
+
+
+def pytest_configure() -> None:
+    """What a shell starts in the background ignores SIGINT, and so would the programs that tests interrupt."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

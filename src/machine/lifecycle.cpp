@@ -7,6 +7,7 @@
 #include "machine/host_facts.hpp"
 #include "machine/host_memory.hpp"
 #include "machine/image_file.hpp"
+#include "machine/info.hpp"
 #include "machine/suspension.hpp"
 #include "machine/tsc.hpp"
 
@@ -223,7 +224,7 @@ Fd start_machine(const MachineFolder& folder, const StartOptions& options, const
     if (!lock) {
       // Somebody starts it, or it runs, or it is just ending.
       auto status = folder.read_status();
-      if (status.state == MachineState::running) return {};
+      if (machine_state(folder) == MachineState::running) return {};
       if (status.state == MachineState::paused && status.failure) {
         throw Error(status.failure->code, status.failure->message,
                     {.subject = name_of(folder), .retryable = true});

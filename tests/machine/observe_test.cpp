@@ -88,6 +88,18 @@ TEST_F(Observing, AMonitorThatHasJustGoneIsNoneThatStarts) {
   }
 }
 
+TEST_F(Observing, WhatIsKilledForARemovalDoesNotRun) {
+  auto lock = make();
+  pid_t monitor = ::fork();
+  ASSERT_GE(monitor, 0);
+  if (monitor == 0) ::pause();
+  folder.write_status({.state = MachineState::running, .monitor = identify_process(monitor)});
+  EXPECT_EQ(machine_state(folder), MachineState::running);
+  ASSERT_EQ(::kill(monitor, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(monitor, nullptr, 0), monitor);
+  EXPECT_EQ(machine_state(folder), MachineState::stopping);
+}
+
 TEST_F(Observing, WaitingForTheEndOutlivesARemoval) {
   for (int i = 0; i < 100; i++) {
     {
