@@ -349,42 +349,4 @@ ProcessResult run_process(ProcessSpec spec, const RunLimits& limits) {
   return result;
 }
 
-std::optional<ProcessIdentity> identify_process(pid_t pid) {
-  auto stat = read_file_if_exists(fmt::format("/proc/{}/stat", pid), 4096);
-  if (!stat) return std::nullopt;
-  // The name (field 2) may hold anything, parentheses too: fields count from the last one.
-  std::size_t at = stat->rfind(')');
-  if (at == std::string::npos || at + 2 >= stat->size()) return std::nullopt;
-  char state = (*stat)[at + 2];
-  if (state == 'Z' || state == 'X') return std::nullopt;
-  at += 2;
-  for (int field = 3; field < 22; ++field) {
-    at = stat->find(' ', at);
-    if (at == std::string::npos) return std::nullopt;
-    ++at;
-  }
-  return ProcessIdentity{.pid = pid, .start_ticks = std::strtoull(stat->c_str() + at, nullptr, 10)};
-}
-
-bool is_alive(const ProcessIdentity& process) {
-  auto now = identify_process(process.pid);
-  return now && now->start_ticks == process.start_ticks;
-}
-
-bool kill_and_wait(const ProcessIdentity& process, Deadline deadline) {
-  Fd pidfd(pidfd_open(process.pid));
-  int error = errno;
-  // The pidfd is the process seen now: check that it is the one meant before it gets a signal.
-  if (!is_alive(process)) return true;
-  if (!pidfd) throw system_error(error, fmt::format("watch the process {}", process.pid));
-  ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGKILL, nullptr, 0);
-  struct pollfd ready{pidfd.get(), POLLIN, 0};
-  while (is_alive(process)) {
-    int n = ::poll(&ready, 1, deadline.poll_timeout());
-    if (n == 0 && deadline.passed()) return false;
-    if (n > 0) return true;
-  }
-  return true;
-}
-
 }  // namespace holt

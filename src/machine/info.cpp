@@ -37,14 +37,15 @@ MachineState state_of(const MachineFolder& folder, const Observed& observed) {
   auto state = observed.status.state;
   bool ended = state == MachineState::created || state == MachineState::stopped ||
                state == MachineState::failed || state == MachineState::suspended;
+  if (!observed.monitored) return state;
   const auto& writer = observed.status.monitor;
-  if (!observed.monitored || (writer && is_alive(*writer))) return state;
   if (!ended) {
-    // Its monitor was killed, and the lock is with who did that and has not written so yet.
+    // Its monitor was killed, and the lock is still with it, or with who did that and has not written so yet.
     bool ran = state == MachineState::running || state == MachineState::paused;
-    return ran && writer ? MachineState::stopping : state;
+    return ran && writer && is_ending(*writer) ? MachineState::stopping : state;
   }
   // The monitor that wrote this is about to go; one that has just been started has not written anything yet.
+  if (writer && is_alive(*writer)) return state;
   // Or it has gone since the lock was looked at.
   return FileLock::holder(folder.lock_file()) ? MachineState::starting : state;
 }

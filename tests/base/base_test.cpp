@@ -161,10 +161,13 @@ TEST(Process, AnIdentityOutlivesItsProcessAsDead) {
   auto identity = identify_process(process.pid());
   ASSERT_TRUE(identity);
   EXPECT_TRUE(is_alive(*identity));
+  EXPECT_FALSE(is_ending(*identity));
   process.signal(SIGKILL);
   process.wait(Deadline::after(5s));
   EXPECT_FALSE(is_alive(*identity));
+  EXPECT_TRUE(is_ending(*identity));
   EXPECT_FALSE(is_alive({.pid = ::getpid(), .start_ticks = identity->start_ticks + 1}));
+  EXPECT_TRUE(is_ending({.pid = ::getpid(), .start_ticks = identity->start_ticks + 1}));
 }
 
 TEST(Process, OneThatEndsWhileItIsLookedAtIsGoneAndNoError) {

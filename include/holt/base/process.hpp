@@ -123,6 +123,9 @@ struct ProcessIdentity {
 std::optional<ProcessIdentity> identify_process(pid_t pid);
 /// True while exactly that process lives; a zombie is dead.
 bool is_alive(const ProcessIdentity& process);
+/// True once exactly that process is dead or on its way there: sockets that it held may be closed already,
+/// and locks not yet.
+bool is_ending(const ProcessIdentity& process);
 /// SIGKILL to exactly that process and wait for its death. False when it still lives at the deadline. Throws
 /// Error when it lives and cannot be watched.
 bool kill_and_wait(const ProcessIdentity& process, Deadline deadline);
