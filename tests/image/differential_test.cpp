@@ -9,6 +9,7 @@
 #include "image/layout_builder.hpp"
 #include "image/oci/media_types.hpp"
 #include "image/tar_builder.hpp"
+#include "image/umoci.hpp"
 
 #include <algorithm>
 #include <array>
@@ -201,25 +202,13 @@ void write_layout(const Difference& image, const std::string& pack, const std::f
   layout.write(folder);
 }
 
-/// Why umoci cannot be the judge here; empty when it can.
-std::string why_not(const std::filesystem::path& folder) {
-  if (::geteuid() != 0) return "umoci unpacks owners and devices as root only";
-  auto probe = folder / "probe";
-  write_file_atomically(probe, "x");
-  if (::lsetxattr(probe.c_str(), "user.x", "1", 1, 0) != 0)
-    return "the temporary folder keeps no user attributes";
-  if (::mknod((folder / "device").c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0)
-    return "no device can be made here";
-  return {};
-}
-
 class Differential : public ::testing::TestWithParam<Difference> {
  protected:
   TempDir dir_;
 };
 
 TEST_P(Differential, TheTreeIsThatOfUmoci) {
-  if (auto why = why_not(dir_.path()); !why.empty()) GTEST_SKIP() << why;
+  if (auto why = test::why_umoci_cannot_judge(dir_.path()); !why.empty()) GTEST_SKIP() << why;
   const auto& image = GetParam();
   write_layout(image, "gzip", dir_.path() / "for-umoci");
   write_layout(image, image.pack, dir_.path() / "for-holt");

@@ -3,6 +3,7 @@
 #include "holt/base/process.hpp"
 #include "holt/image/pull.hpp"
 #include "image/layout_builder.hpp"
+#include "image/umoci.hpp"
 #include "machine_vm/image_fixture.hpp"
 
 #include <set>
@@ -27,19 +28,6 @@ std::vector<std::string> sorted_lines(const std::string& text) {
   std::multiset<std::string> lines;
   for (std::string line; std::getline(stream, line);) lines.insert(line);
   return {lines.begin(), lines.end()};
-}
-
-/// Why umoci cannot be the judge here; empty when it can.
-std::string why_not(const std::filesystem::path& folder) {
-  if (::access("/usr/bin/umoci", X_OK) != 0) return "there is no umoci";
-  if (::geteuid() != 0) return "umoci unpacks owners and devices as root only";
-  auto probe = folder / "probe";
-  write_file_atomically(probe, "x");
-  if (::lsetxattr(probe.c_str(), "user.x", "1", 1, 0) != 0)
-    return "the temporary folder keeps no user attributes";
-  if (::mknod((folder / "device").c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0)
-    return "no device can be made here";
-  return {};
 }
 
 /// VFS_CAP_REVISION_2 with CAP_NET_RAW (13), effective: capabilities(7).
@@ -86,7 +74,7 @@ std::vector<std::string> layers_of_a_tree(image::test::TarBuilder lower) {
 }
 
 TEST_F(ImageTree, IMG_20_TheMachineSeesTheTreeThatUmociUnpacks) {
-  if (auto why = why_not(data.path()); !why.empty()) GTEST_SKIP() << why;
+  if (auto why = image::test::why_umoci_cannot_judge(data.path()); !why.empty()) GTEST_SKIP() << why;
   auto layout = data.path() / "layout";
   LayoutBuilder builder;
   builder.list(builder.image({.layers = layers_of_a_tree(scratch())}), "t").write(layout);
