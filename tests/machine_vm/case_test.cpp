@@ -194,7 +194,7 @@ TEST_F(Cases, LIFE_22_AMachineThatWasFrozenWithItsMonitorHasTheRightTimeAndItsCo
   auto status = status_of("frozen");
   ::kill(status.vmm->pid, SIGSTOP);
   ::kill(status.monitor->pid, SIGSTOP);
-  ASSERT_FALSE(eventually([] { return false; }));  // real time has to pass
+  ASSERT_FALSE(eventually([] { return false; }, 3s));  // real time has to pass
   ::kill(status.monitor->pid, SIGCONT);
   ::kill(status.vmm->pid, SIGCONT);
   EXPECT_EQ(stream.next({.deadline = patient()})->data, "done\n");
