@@ -1,7 +1,6 @@
 #include "holt/base/process.hpp"
 
 #include "holt/base/error.hpp"
-#include "holt/base/files.hpp"
 
 #include <algorithm>
 #include <array>

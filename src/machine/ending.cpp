@@ -88,8 +88,7 @@ void await_death(const MachineFolder& folder, const std::optional<ProcessIdentit
 void end_life(const MachineFolder& folder, const ProcessIdentity& monitor) {
   auto deadline = Deadline::after(k_remove_deadline);
   auto status = folder.read_status();
-  bool is_its = status.monitor && status.monitor->pid == monitor.pid &&
-                status.monitor->start_ticks == monitor.start_ticks;
+  bool is_its = status.monitor == monitor;
   bool ended = kill_and_wait(monitor, deadline);
   if (is_its && status.vmm) ended = kill_and_wait(*status.vmm, deadline) && ended;
   if (!ended) throw_unkillable(folder);

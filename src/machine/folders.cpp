@@ -74,11 +74,6 @@ bool write_over(const std::filesystem::path& file, const std::string& text) {
          ::pwrite(fd.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
 }
 
-bool is_same(const std::optional<ProcessIdentity>& a, const std::optional<ProcessIdentity>& b) {
-  if (!a || !b) return !a && !b;
-  return a->pid == b->pid && a->start_ticks == b->start_ticks;
-}
-
 }  // namespace
 
 bool MachineFolder::exists() const {
@@ -217,7 +212,7 @@ Observed observe(const MachineFolder& folder) {
     if (observed.monitored) return observed;
     // A monitor writes its last word before it lets go of the lock: what was read before that may be older.
     auto last = folder.read_status();
-    bool was_last = last.state == status.state && is_same(last.monitor, status.monitor);
+    bool was_last = last.state == status.state && last.monitor == status.monitor;
     status = std::move(last);
     if (was_last) break;
   }

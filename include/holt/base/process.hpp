@@ -118,6 +118,7 @@ ProcessResult run_process(ProcessSpec spec, const RunLimits& limits);
 struct ProcessIdentity {
   pid_t pid = 0;
   std::uint64_t start_ticks = 0;  ///< field 22 of /proc/PID/stat, proc(5)
+  bool operator==(const ProcessIdentity&) const = default;
 };
 /// Identity of a live process; nothing when it is gone or a zombie.
 std::optional<ProcessIdentity> identify_process(pid_t pid);
