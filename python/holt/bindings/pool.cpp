@@ -10,6 +10,7 @@
 #include <list>
 #include <mutex>
 #include <sys/eventfd.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -25,9 +26,10 @@ constexpr unsigned k_most_threads = 24;
 // Each look of a wait takes a millisecond, or a quarter of a second where a monitor does not answer.
 constexpr unsigned k_most_waiting_threads = 4;
 constexpr auto k_between_turns = 50ms;
+constexpr auto k_idle_limit = 5s;
 
-/// Threads that come when needed and stay. Never destroyed: at the interpreter's end a thread may still be in
-/// a call, and a forked child has none of them.
+/// Threads that come when needed and go when there has been nothing to do for a while. Never destroyed: at
+/// the interpreter's end a thread may still be in a call, and a forked child has none of them.
 class Pool {
  public:
   explicit Pool(unsigned most_threads) : most_threads_(most_threads) {}
@@ -35,10 +37,7 @@ class Pool {
   void run(std::function<Turn()> work, const CancellationToken& cancel) {
     std::lock_guard lock(mutex_);
     ready_.push_back({std::move(work), cancel});
-    if (ready_.size() > idle_ && threads_ < most_threads_) {
-      ++threads_;
-      std::thread([this] { serve(); }).detach();
-    }
+    if (ready_.size() > idle_ && threads_ < most_threads_) add_thread();
     changed_.notify_all();
   }
 
@@ -64,12 +63,28 @@ class Pool {
     Clock::time_point due = {};
   };
 
+  /// For the job that came last. Where no thread is to be had, those that are there do it later.
+  void add_thread() {
+    try {
+      std::thread([this] { serve(); }).detach();
+      ++threads_;
+    } catch (const std::system_error& failure) {
+      if (threads_ > 0) return;
+      ready_.pop_back();
+      throw system_error(failure.code().value(), "start a thread for a call");
+    }
+  }
+
   void serve() {
     std::unique_lock lock(mutex_);
     for (;;) {
       ++idle_;
-      wait_for_job(lock);
+      bool found = wait_for_job(lock);
       --idle_;
+      if (!found) {
+        --threads_;
+        return;
+      }
       running_.splice(running_.begin(), ready_, ready_.begin());
       auto job = running_.begin();
       lock.unlock();
@@ -87,18 +102,20 @@ class Pool {
     }
   }
 
-  void wait_for_job(std::unique_lock<std::mutex>& lock) {
+  /// False when none has come for so long that the thread may end.
+  bool wait_for_job(std::unique_lock<std::mutex>& lock) {
+    const auto idle_until = Clock::now() + k_idle_limit;
     for (;;) {
       // All wait equally long: the first is due first.
       while (!later_.empty() && later_.front().due <= Clock::now()) {
         ready_.splice(ready_.end(), later_, later_.begin());
       }
-      if (!ready_.empty()) return;
-      if (later_.empty()) {
-        changed_.wait(lock);
-      } else {
+      if (!ready_.empty()) return true;
+      if (!later_.empty()) {
         auto due = later_.front().due;
         changed_.wait_until(lock, due);
+      } else if (changed_.wait_until(lock, idle_until) == std::cv_status::timeout) {
+        return !ready_.empty();
       }
     }
   }

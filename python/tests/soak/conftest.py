@@ -22,7 +22,7 @@ def own_home(home: Path) -> None:
 
 @pytest.fixture
 def nothing_left() -> Iterator[None]:
-    """The test leaves no descriptor, process or folder more than there were. Threads of a pool stay in it."""
+    """The test leaves no descriptor, process or folder more than there were. Threads of a pool stay for a while."""
     before = Footprint.now()
     yield
     growth = settled_growth(before, besides=["threads"])

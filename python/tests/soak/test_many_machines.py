@@ -144,7 +144,8 @@ def _live_and_leave_nothing(cycle: Callable[[], None], lives: int, rounds: int) 
         for _ in range(rounds // 2):
             cycle()
         growth.append(min(_memory_after(cycle)) - max(memory))
-    assert settled_growth(before) == {}
+    grown = settled_growth(before)
+    assert not grown, grown
     # A leaked connection, buffer or result would be many KiB a life, in both halves.
     assert min(growth) < 24 * rounds // 2 * lives, growth
 
