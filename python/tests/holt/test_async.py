@@ -218,8 +218,8 @@ def test_no_thread_waits_for_a_command(machine: holt.Machine) -> None:
         native = len(os.listdir("/proc/self/task"))
         tasks = [asyncio.ensure_future(m.exec(["sleep", "4413"])) for _ in range(30)]
         await running(m, "sleep 4413")
-        assert threading.active_count() == before
-        assert len(os.listdir("/proc/self/task")) == native
+        assert threading.active_count() <= before
+        assert len(os.listdir("/proc/self/task")) <= native  # those of earlier calls end meanwhile
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
