@@ -35,6 +35,10 @@ bool has_data(char type) {
   return type == '0' || type == '\0' || type == '7' || type == 'S';
 }
 
+bool has_link_target(char type) {
+  return type == '1' || type == '2';
+}
+
 /// Links, devices, folders, FIFOs: a header and nothing else.
 bool is_header_only(char type) {
   return type >= '1' && type <= '6';
@@ -46,13 +50,17 @@ std::string_view TarCheck::read() {
   while (true) {
     if (rest_.empty()) rest_ = below_.read();
     if (rest_.empty()) return end_of_stream();
-    if (state_ != State::extension) {
+    if (state_ == State::extension) {
+      extension_ += take(rest_, left_ - extension_.size());
+      if (extension_.size() == left_) return end_extension();
+    } else if (is_behind_extension()) {
+      block_ += take(rest_, k_tar_block - block_.size());
+      if (block_.size() == k_tar_block) return end_header();
+    } else {
       std::string_view piece = rest_;
       look_at(rest_);
       return piece.substr(0, piece.size() - rest_.size());
     }
-    extension_ += take(rest_, left_ - extension_.size());
-    if (extension_.size() == left_) return end_extension();
   }
 }
 
@@ -62,7 +70,7 @@ std::string_view TarCheck::end_of_stream() {
     skip(0, State::data);
     return padding;
   }
-  bool between = state_ == State::header && block_.empty() && !records_ && !long_name_ && !long_link_;
+  bool between = state_ == State::header && block_.empty() && !is_behind_extension();
   if (state_ != State::end && !between) refuse("is cut");
   state_ = State::end;
   return {};
@@ -82,8 +90,12 @@ void TarCheck::refuse(std::string_view reason, ErrorCode code) const {
   throw Error(code, fmt::format("member {} of the archive {}", in_header ? members_ + 1 : members_, reason));
 }
 
+bool TarCheck::is_behind_extension() const {
+  return state_ == State::header && (records_ || long_name_ || long_link_);
+}
+
 void TarCheck::look_at(std::string_view& rest) {
-  while (!rest.empty() && state_ != State::extension) {
+  while (!rest.empty() && state_ != State::extension && !is_behind_extension()) {
     switch (state_) {
       case State::end:
         rest = {};
@@ -118,9 +130,8 @@ void TarCheck::look_at_block() {
 
 void TarCheck::look_at_header() {
   bool empty = block_.find_first_not_of('\0') == std::string::npos;
-  bool amid = records_ || long_name_ || long_link_;
   if (empty_block_ && !empty) refuse("lies behind the end of the archive");
-  if (empty && amid) refuse("ends with its extended header");
+  if (empty && is_behind_extension()) refuse("ends with its extended header");
   if (empty) {
     if (std::exchange(empty_block_, true)) state_ = State::end;
     return;
@@ -150,6 +161,21 @@ void TarCheck::start_extension(char type, std::uint64_t size) {
   left_ = whole_blocks(size);
   state_ = State::extension;
   if (left_ == 0) end_extension();
+}
+
+std::string_view TarCheck::end_header() {
+  bool elsewhere = has_link_target(block_[k_type_offset]) && block_[k_link_offset] == '\0' && has_long_link();
+  header_ = block_;
+  look_at_block();
+  if (elsewhere) {
+    header_[k_link_offset] = '.';
+    set_tar_checksum(header_);
+  }
+  return header_;
+}
+
+bool TarCheck::has_long_link() const {
+  return (long_link_ && !long_link_->empty()) || (records_ && records_->contains("linkpath"));
 }
 
 std::string_view TarCheck::end_extension() {

@@ -14,9 +14,10 @@
 
 namespace holt::image {
 
-/// A tar, passed through with two changes: extended records that do not count are renamed to what no reader
-/// knows (read_pax_records()), and the padding of the last member is added where a writer left it out at the
-/// end of the stream (umoci insert does, and readers in Go take it). read() throws Error
+/// A tar, passed through with three changes: extended records that do not count are renamed to what no reader
+/// knows (read_pax_records()); a link's header without a target gets one when an extension has the true one,
+/// since libarchive forgets that otherwise; and the padding of the last member is added where a writer left
+/// it out at the end of the stream (umoci insert does, and readers in Go take it). read() throws Error
 /// IMAGE_INVALID with the number of the member whose header is wrong, or that is cut, and LIMIT_EXCEEDED for
 /// a sparse file of more than k_sparse_pieces. What lies behind the two empty blocks at the end is not looked
 /// at. Source: POSIX pax, "ustar Interchange Format" and "pax Extended Header"; GNU tar manual, "Basic Tar
@@ -40,6 +41,9 @@ class TarCheck final : public ByteSource {
   void look_at_member(char type, std::uint64_t size);
   void start_extension(char type, std::uint64_t size);
   std::string_view end_extension();
+  bool is_behind_extension() const;
+  std::string_view end_header();
+  bool has_long_link() const;
   void look_at_sparse_map(std::size_t pieces);
   void look_at_sparse_count();
   void check_names() const;
@@ -53,6 +57,7 @@ class TarCheck final : public ByteSource {
   State state_ = State::header;
   std::uint64_t members_ = 0;  ///< whose headers have passed
   std::string block_;          ///< a header, or the first line of a sparse file's data, not whole yet
+  std::string header_;         ///< behind an extension, held back until it is whole
   std::uint64_t left_ = 0;     ///< of an extension or of data, padding included
   std::uint64_t padding_ = 0;  ///< of a member's data, the last of left_
   bool empty_block_ = false;   ///< the last one was

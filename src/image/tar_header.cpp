@@ -16,6 +16,8 @@ namespace {
 
 using namespace std::literals;
 
+constexpr std::size_t k_nanosecond_digits = 9;
+
 bool is_padding(char c) {
   return c == ' ' || c == '\0';
 }
@@ -68,6 +70,14 @@ bool is_time(std::string_view text) {
          fraction.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+/// "-0.5", "-00.5": a fraction of whole nanoseconds with a sign that its zero does not keep.
+bool is_just_before_epoch(std::string_view time) {
+  std::size_t dot = std::min(time.find('.'), time.size());
+  std::string_view fraction = time.substr(std::min(dot + 1, time.size())).substr(0, k_nanosecond_digits);
+  return time.starts_with('-') && time.substr(0, dot).find_first_not_of("-0") == std::string_view::npos &&
+         fraction.find_first_not_of('0') != std::string_view::npos;
+}
+
 bool is_name(std::string_view key) {
   constexpr std::array<std::string_view, 5> k_names{"path", "linkpath", "uname", "gname", "GNU.sparse.name"};
   return std::ranges::find(k_names, key) != k_names.end();
@@ -75,6 +85,8 @@ bool is_name(std::string_view key) {
 
 /// What a record's name begins with when nobody is to know it.
 constexpr char k_unknown = '-';
+/// What makes "ctime" of "mtime".
+constexpr char k_ctime = 'c';
 constexpr std::string_view k_attribute = "SCHILY.xattr.";
 constexpr std::string_view k_sparse = "GNU.sparse.";
 constexpr std::string_view k_sparse_offset = "GNU.sparse.offset";
@@ -87,6 +99,17 @@ bool counts(std::string_view key, std::string_view value) {
   constexpr std::array<std::string_view, 6> k_keys{"path", "linkpath", "size", "uid", "gid", "mtime"};
   if (key.starts_with(k_attribute)) return true;
   return !value.empty() && (key.starts_with(k_sparse) || std::ranges::find(k_keys, key) != k_keys.end());
+}
+
+/// The sum of the bytes, the checksum's own as spaces.
+template <class Byte>
+std::int64_t tar_checksum(std::string_view block) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < k_tar_block; ++i) {
+    bool own = i - k_checksum_field.offset < k_checksum_field.length;
+    sum += static_cast<Byte>(own ? ' ' : block[i]);
+  }
+  return sum;
 }
 
 /// "0,2,8192,2": where a piece is and how long, `pieces` times.
@@ -127,20 +150,18 @@ std::uint64_t whole_blocks(std::uint64_t size) {
 
 bool tar_checksum_holds(std::string_view block) {
   auto wanted = tar_number(block, k_checksum_field);
-  std::int64_t as_unsigned = 0;
-  std::int64_t as_signed = 0;
-  for (std::size_t i = 0; i < k_tar_block; ++i) {
-    bool own = i - k_checksum_field.offset < k_checksum_field.length;
-    char byte = own ? ' ' : block[i];
-    as_unsigned += static_cast<unsigned char>(byte);
-    as_signed += static_cast<signed char>(byte);
-  }
-  return wanted && (*wanted == as_unsigned || *wanted == as_signed);
+  return wanted &&
+         (*wanted == tar_checksum<unsigned char>(block) || *wanted == tar_checksum<signed char>(block));
+}
+
+void set_tar_checksum(std::string& block) {
+  auto digits = fmt::format("{:06o}\0 "sv, tar_checksum<unsigned char>(block));
+  block.replace(k_checksum_field.offset, k_checksum_field.length, digits);
 }
 
 std::expected<PaxRecords, std::string> read_pax_records(std::string& body) {
   PaxRecords records;
-  std::map<std::string_view, char*> places;
+  std::map<std::string, char*, std::less<>> places;  // of keys whose first byte may change in the body
   std::string sparse_map;
   std::string_view sparse_next = k_sparse_offset;
   for (std::string_view left = body; !left.empty();) {
@@ -178,6 +199,7 @@ std::expected<PaxRecords, std::string> read_pax_records(std::string& body) {
     auto [known, fresh] = places.emplace(key, place);
     if (!fresh) *std::exchange(known->second, place) = k_unknown;
     records.insert_or_assign(std::string(key), std::string(value));
+    if (key == "mtime" && is_just_before_epoch(value)) *place = k_ctime;
   }
   if (!sparse_map.empty() && !records.emplace(k_sparse_map, std::move(sparse_map)).second)
     return std::unexpected("has two sparse maps");

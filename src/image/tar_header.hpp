@@ -24,6 +24,7 @@ inline constexpr TarField k_size_field{124, 12};
 inline constexpr TarField k_mtime_field{136, 12};
 inline constexpr TarField k_checksum_field{148, 8};
 inline constexpr std::size_t k_type_offset = 156;
+inline constexpr std::size_t k_link_offset = 157;
 inline constexpr std::uint64_t k_extension_bytes = std::uint64_t{1} << 20;  ///< of one header; as libarchive
 inline constexpr TarField k_major_field{329, 8};
 inline constexpr TarField k_minor_field{337, 8};
@@ -40,14 +41,16 @@ std::uint64_t whole_blocks(std::uint64_t size);
 
 /// Whether the sum of the bytes, taken signed or unsigned, is the one in the block.
 bool tar_checksum_holds(std::string_view block);
+void set_tar_checksum(std::string& block);
 
 using PaxRecords = std::map<std::string, std::string, std::less<>>;
 
 /// The records of a pax extended header that count: the last of equal keys, and those alone that readers
 /// agree on (path, linkpath, size, uid, gid, mtime, SCHILY.xattr.*, GNU.sparse.*), with a value where they
-/// are no attribute. All others are renamed in `body`, so that nobody behind obeys them. GNU.sparse.offset
-/// and .numbytes make one GNU.sparse.map. The error, half a sentence, is a record that is not well-formed,
-/// has a NUL where a name stands, or a number that is none.
+/// are no attribute. All others are renamed in `body`, so that nobody behind obeys them. An mtime within the
+/// second before the epoch ("-0.5") becomes a ctime there: libarchive loses the sign of its zero, and no
+/// other record gives a ctime. GNU.sparse.offset and .numbytes make one GNU.sparse.map. The error, half a
+/// sentence, is a record that is not well-formed, has a NUL where a name stands, or a number that is none.
 std::expected<PaxRecords, std::string> read_pax_records(std::string& body);
 
 enum class SparseFormat {

@@ -49,6 +49,11 @@ std::expected<Metadata, std::string> metadata_of(archive_entry* entry) {
     metadata.mtime_nanoseconds =
         static_cast<std::uint32_t>(before_epoch ? 1'000'000'000 - nanoseconds : nanoseconds);
   }
+  // What read_pax_records() made of "-0.5"; the ctime of an old GNU header has whole seconds.
+  if (long fraction = archive_entry_ctime_nsec(entry); fraction > 0 && fraction < 1'000'000'000) {
+    metadata.mtime_seconds = -1;
+    metadata.mtime_nanoseconds = static_cast<std::uint32_t>(1'000'000'000 - fraction);
+  }
   archive_entry_xattr_reset(entry);
   const char* name = nullptr;
   const void* value = nullptr;

@@ -81,6 +81,33 @@ TEST_F(LayerHeaders, IMG_24_LongNamesOfBothKinds) {
       (Lines{"f same=1"}));
 }
 
+TEST_F(LayerHeaders, IMG_24_NamesAndTargetsMayStandInAnExtensionAlone) {
+  std::string longest(255, 'n');
+  EXPECT_EQ(tree(TarBuilder()
+                     .file("f", "1")
+                     .add({.path = "", .content = "2", .pax = {{"path", "g"}}})
+                     .add({.path = "", .type = '5', .pax = {{"path", "d"}}})
+                     .add({.path = "s", .type = '2', .pax = {{"linkpath", "f"}}})
+                     .add({.path = "", .type = '2', .pax = {{"path", "d/s"}, {"linkpath", longest}}})
+                     .add({.path = "h", .type = '1', .pax = {{"linkpath", "f"}}})
+                     .add({.path = "", .type = '1', .pax = {{"path", "d/h"}, {"linkpath", "g"}}})
+                     .gnu_long('K', longest)
+                     .symlink("k", "")
+                     .gnu_long('L', "d/k")
+                     .gnu_long('K', "g")
+                     .hard_link("", "")
+                     .extended('x', "14 linkpath=f\n")
+                     .gnu_long('L', "both")
+                     .symlink("", "")),
+            (Lines{"d d", "f d/h=2", "f f=1", "h d/k=d/h", "h g=d/h", "h h=f", "l both->f",
+                   "l d/s->" + longest, "l k->" + longest, "l s->f"}));
+  for (char type : {'1', '2'}) {
+    expect_refused({.path = "l", .type = type});
+    expect_refused({.path = "l", .type = type, .pax = {{"linkpath", ""}}});
+    expect_refused(TarBuilder().file("first", "").gnu_long('K', "").add({.path = "l", .type = type}));
+  }
+}
+
 // Go takes GNU's name, libarchive the one that came first: such an archive means two things.
 TEST_F(LayerHeaders, IMG_24_HeadersThatDisagreeAreRefused) {
   expect_refused(
@@ -328,8 +355,35 @@ TEST_F(LayerHeaders, IMG_24_RecordsAreLookedAtWhereverAPieceEnds) {
 }
 
 TEST_F(LayerHeaders, IMG_24_TimesBeforeTheEpochHaveTheirFraction) {
-  auto tree = test::tree_of(build({TarBuilder().add({.path = "f", .pax = {{"mtime", "-1.5"}}})}));
-  EXPECT_EQ(tree.at("f").seconds, static_cast<std::uint32_t>(-2));
+  struct Time {
+    const char* text;
+    std::int64_t seconds;
+    std::uint32_t nanoseconds;
+  };
+  // As Go's archive/tar reads them: Unix() and Nanosecond().
+  for (auto [text, seconds, nanoseconds] : std::vector<Time>{{"-0.5", -1, 500'000'000},
+                                                             {"-00.5", -1, 500'000'000},
+                                                             {"-0.000000001", -1, 999'999'999},
+                                                             {"-0.0000000001", 0, 0},
+                                                             {"-0.0", 0, 0},
+                                                             {"-0", 0, 0},
+                                                             {"-1.0", -1, 0},
+                                                             {"-1.000000001", -2, 999'999'999},
+                                                             {"-1.5", -2, 500'000'000},
+                                                             {"-1.9999999999", -2, 1},
+                                                             {"-10.25", -11, 750'000'000},
+                                                             {"-5.", -5, 0},
+                                                             {"0.5", 0, 500'000'000},
+                                                             {"1.9999999999", 1, 999'999'999}}) {
+    auto ext4 = build({TarBuilder().add({.path = "f", .pax = {{"mtime", "7.5"}, {"mtime", text}}})});
+    EXPECT_EQ(test::stat_field(ext4, "/f", "mtime"),
+              fmt::format("0x{:08x}:{:08x}", static_cast<std::uint32_t>(seconds), nanoseconds << 2U))
+        << text;
+  }
+  auto later = build({TarBuilder().add({.path = "f", .pax = {{"mtime", "-0.5"}, {"mtime", "7.5"}}})});
+  EXPECT_EQ(test::stat_field(later, "/f", "mtime"), "0x00000007:77359400");
+  auto changed = build({TarBuilder().add({.path = "f", .pax = {{"mtime", "7.5"}, {"ctime", "-0.25"}}})});
+  EXPECT_EQ(test::stat_field(changed, "/f", "mtime"), "0x00000007:77359400");
 }
 
 // libarchive obeys each of them, Go none.
