@@ -21,7 +21,8 @@ struct ProcessFacts {
   std::uint64_t start_ticks = 0;  ///< field 22
 };
 
-/// Nothing of a process that is gone or a zombie.
+/// Nothing of a process that is gone or a zombie. One whose first thread has ended before the others is
+/// neither: they hold its files and locks, also for a moment behind a SIGKILL.
 std::optional<ProcessFacts> facts_of(pid_t pid) {
   auto stat = read_file_if_exists(fmt::format("/proc/{}/stat", pid), 4096);
   if (!stat) return std::nullopt;
@@ -29,15 +30,17 @@ std::optional<ProcessFacts> facts_of(pid_t pid) {
   std::size_t at = stat->rfind(')');
   if (at == std::string::npos || at + 2 >= stat->size()) return std::nullopt;
   char state = (*stat)[at + 2];
-  if (state == 'Z' || state == 'X') return std::nullopt;
   at += 2;
   ProcessFacts facts;
+  long threads = 0;  // field 20
   for (int field = 3; field < 22; ++field) {
     if (field == 9) facts.flags = std::strtoul(stat->c_str() + at, nullptr, 10);
+    if (field == 20) threads = std::strtol(stat->c_str() + at, nullptr, 10);
     at = stat->find(' ', at);
     if (at == std::string::npos) return std::nullopt;
     ++at;
   }
+  if (state == 'X' || (state == 'Z' && threads <= 1)) return std::nullopt;
   facts.start_ticks = std::strtoull(stat->c_str() + at, nullptr, 10);
   return facts;
 }

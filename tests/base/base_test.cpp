@@ -7,6 +7,7 @@
 #include "holt/base/ids.hpp"
 #include "holt/base/process.hpp"
 #include "holt/base/task.hpp"
+#include "support/asking.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -14,8 +15,12 @@
 #include <filesystem>
 #include <set>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace holt {
@@ -181,6 +186,30 @@ TEST(Process, OneThatEndsWhileItIsLookedAtIsGoneAndNoError) {
     });
     while (!reaped) EXPECT_NO_THROW(identify_process(process.pid()));
   }
+}
+
+TEST(Process, OneWhoseFirstThreadHasEndedLivesUntilItsLastHas) {
+  auto [wait_end, held_end] = make_pipe();
+  pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    held_end.reset();
+    std::thread([fd = wait_end.get()] {
+      char byte = 0;
+      ::_exit(::read(fd, &byte, 1) == 0 ? 0 : 1);
+    }).detach();
+    ::syscall(SYS_exit, 0);
+  }
+  auto identity = identify_process(child);
+  ASSERT_TRUE(identity);
+  auto first_thread_has_ended = [&] {
+    return read_file(fmt::format("/proc/{}/stat", child), 4096).find(") Z ") != std::string::npos;
+  };
+  EXPECT_TRUE(test::eventually(first_thread_has_ended));
+  EXPECT_TRUE(is_alive(*identity)) << "its other thread holds its files and locks";
+  held_end.reset();
+  EXPECT_TRUE(test::eventually([&] { return !is_alive(*identity); }));
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
 /// While it lives, this process can open nothing.
