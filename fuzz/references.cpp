@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t k_longest_name = 255;
 constexpr std::string_view k_path_bytes = "abcdefghijklmnopqrstuvwxyz0123456789._-/";
-constexpr std::string_view k_host_bytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:";
+constexpr std::string_view k_host_bytes =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]";
 
 }  // namespace
 

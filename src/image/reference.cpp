@@ -1,7 +1,10 @@
 #include "holt/image/reference.hpp"
 
 #include <algorithm>
+#include <arpa/inet.h>
+#include <array>
 #include <charconv>
+#include <netinet/in.h>
 #include <system_error>
 
 namespace holt::image {
@@ -63,10 +66,27 @@ bool is_host_name(std::string_view host) {
   }
 }
 
+/// The address between the brackets of "[::1]:5000" as RFC 5952 writes it; empty when that is none.
+std::string ipv6_of(std::string_view host) {
+  std::size_t end = host.find(']');
+  if (!host.starts_with('[') || end == std::string_view::npos) return {};
+  std::string inner(host.substr(1, end - 1));
+  in6_addr address{};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (inner.contains('\0') || ::inet_pton(AF_INET6, inner.c_str(), &address) != 1) return {};
+  return ::inet_ntop(AF_INET6, &address, text.data(), text.size());
+}
+
 bool is_host(std::string_view text) {
-  std::size_t colon = text.find(':');
-  return is_host_name(text.substr(0, colon)) &&
-         (colon == std::string_view::npos || is_port(text.substr(colon + 1)));
+  std::size_t end = text.find(text.starts_with('[') ? ']' : ':');
+  if (text.starts_with('[')) {
+    if (ipv6_of(text).empty()) return false;
+    ++end;
+  } else if (!is_host_name(text.substr(0, end))) {
+    return false;
+  }
+  if (end >= text.size()) return true;
+  return text[end] == ':' && is_port(text.substr(end + 1));
 }
 
 /// What stands where a host would and looks like one; empty when the name has none.
@@ -91,12 +111,15 @@ bool is_name(std::string_view name) {
   }
 }
 
-/// Leaves out the default registry and its folder of official images where the rest means the same.
+/// Leaves out the default registry and its folder of official images where the rest means the same; an IPv6
+/// address has one form.
 std::string familiar(std::string_view name) {
   std::string_view host = host_of(name);
   if (host == k_default_registry || host == k_default_registry_alias) {
     name.remove_prefix(host.size() + 1);
     if (!host_of(name).empty()) return std::string(k_default_registry) + "/" + std::string(name);
+  } else if (host.starts_with('[')) {
+    return "[" + ipv6_of(host) + std::string(name.substr(name.find(']')));
   } else if (!host.empty()) {
     return std::string(name);
   }
@@ -150,18 +173,19 @@ std::expected<Reference, std::string> parse_reference(std::string_view text) {
     text = text.substr(0, at);
   }
   std::size_t colon = text.rfind(':');
-  if (colon != std::string_view::npos && text.find('/', colon) == std::string_view::npos) {
+  if (colon != std::string_view::npos && text.find_first_of("/]", colon) == std::string_view::npos) {
     reference.tag = text.substr(colon + 1);
     if (!is_tag(reference.tag))
       return std::unexpected("its tag is not 1 to 128 of letters, digits, '_', '.' and '-'");
     text = text.substr(0, colon);
   }
-  if (text.size() > k_name_limit) return std::unexpected("its name is longer than 255 bytes");
-  if (text.starts_with('[')) return std::unexpected("a registry has a host's name or an IPv4 address");
   if (!is_name(text)) {
+    if (text.starts_with('[')) return std::unexpected("what is in brackets is no IPv6 address before a name");
     return std::unexpected("a name has lower-case letters and digits, joined by '.', '_', '-' and '/'");
   }
   reference.name = familiar(text);
+  if (std::max(text.size(), reference.name.size()) > k_name_limit)
+    return std::unexpected("its name is longer than 255 bytes");
   if (reference.tag.empty() && reference.digest.empty()) reference.tag = "latest";
   return reference;
 }

@@ -33,17 +33,28 @@ std::shared_ptr<SSL_CTX> make_tls(const FakeCertificate& certificate) {
   return context;
 }
 
+int family_of(const std::string& host) {
+  return host.starts_with('[') ? AF_INET6 : AF_INET;
+}
+
 /// The port that the kernel chose.
 unsigned bind_to(int socket, const std::string& host) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  ::inet_pton(AF_INET, host.c_str(), &address.sin_addr);
-  socklen_t length = sizeof address;
-  if (::bind(socket, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+  sockaddr_in6 six{};
+  sockaddr_in four{};
+  bool is_six = family_of(host) == AF_INET6;
+  six.sin6_family = AF_INET6;
+  four.sin_family = AF_INET;
+  if (is_six) {
+    ::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &six.sin6_addr);
+  } else {
+    ::inet_pton(AF_INET, host.c_str(), &four.sin_addr);
+  }
+  auto* address = is_six ? reinterpret_cast<sockaddr*>(&six) : reinterpret_cast<sockaddr*>(&four);
+  socklen_t length = is_six ? sizeof six : sizeof four;
+  if (::bind(socket, address, length) != 0 || ::getsockname(socket, address, &length) != 0) {
     throw system_error(errno, "bind to the loopback");
   }
-  return ntohs(address.sin_port);
+  return ntohs(is_six ? six.sin6_port : four.sin_port);
 }
 
 }  // namespace
@@ -130,7 +141,7 @@ ClosedPort::ClosedPort()
 FakeRegistry::FakeRegistry(const Options& options)
     : options_(options),
       tls_(options.tls ? make_tls(*options.tls) : nullptr),
-      listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+      listener_(::socket(family_of(options.address), SOCK_STREAM | SOCK_CLOEXEC, 0)),
       stop_(make_pipe()),
       port_(bind_to(listener_.get(), options.address)) {
   if (::listen(listener_.get(), 64) != 0) throw system_error(errno, "listen on the loopback");
@@ -308,7 +319,7 @@ bool FakeRegistry::answer(Channel& channel, const FakeReply& reply) {
     return false;
   }
   std::string head = fmt::format("HTTP/1.1 {} Fake\r\n", reply.status);
-  for (const auto& [name, value] : reply.headers) head += name + ": " + value + "\r\n";
+  for (const auto& [name, value] : reply.headers) head += fmt::format("{}: {}\r\n", name, value);
   if (reply.end == End::endless) {
     head += "Transfer-Encoding: chunked\r\n";
   } else if (reply.end != End::undelimited) {

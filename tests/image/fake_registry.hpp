@@ -75,7 +75,7 @@ class ClosedPort {
 class FakeRegistry {
  public:
   struct Options {
-    std::string address = "127.0.0.1";
+    std::string address = "127.0.0.1";  ///< IPv6 in brackets
     std::optional<FakeCertificate> tls = std::nullopt;
   };
   using Script = std::function<std::optional<FakeReply>(const FakeRequest&)>;

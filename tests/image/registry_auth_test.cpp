@@ -335,7 +335,9 @@ TEST_F(PublicRegistry, IMG_09_LeadsNowhereInsideTheSite) {
   auto port = inside.host().substr(inside.host().rfind(':'));
   // By its address, and by a name that only the resolver knows.
   for (const auto& host :
-       {"127.0.0.1" + port, "localhost" + port, std::string("169.254.169.254"), std::string("10.1.1.1")}) {
+       {"127.0.0.1" + port, "localhost" + port, "[::ffff:127.0.0.1]" + port, std::string("[::1]"),
+        std::string("[::]"), std::string("[fe80::1]"), std::string("[fc00::1]"),
+        std::string("169.254.169.254"), std::string("10.1.1.1")}) {
     protect(*public_, bearer_challenge("https://" + host + "/token"), "Bearer never");
     auto error = error_of([&] { public_source().top(); });
     EXPECT_EQ(error.code(), ErrorCode::network_error) << host;

@@ -98,20 +98,23 @@ TEST(RegistryUrl, IMG_09_KnowsWhichHostsAreOneSite) {
 }
 
 TEST(RegistryUrl, KnowsTheLoopbackByName) {
-  for (const char* host : {"localhost", "a.localhost", "127.0.0.1", "127.9.9.9", "[::1]", "LOCALHOST"})
+  for (const char* host :
+       {"localhost", "a.localhost", "127.0.0.1", "127.9.9.9", "[::1]", "[0:0::1]", "LOCALHOST"})
     EXPECT_TRUE(is_loopback_name(host)) << host;
-  for (const char* host : {"localhost.example", "128.0.0.1", "127.0.0.1.example", "example", "[::2]"})
+  for (const char* host : {"localhost.example", "128.0.0.1", "127.0.0.1.example", "example", "[::2]", "[::]",
+                           "::1", "[fe80::1]"})
     EXPECT_FALSE(is_loopback_name(host)) << host;
 }
 
 TEST(RegistryAddress, IMG_09_IsOfAKind) {
-  for (const char* text : {"127.0.0.1", "127.255.1.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1"})
+  for (const char* text :
+       {"127.0.0.1", "127.255.1.1", "0.0.0.0", "::1", "::", "::ffff:127.0.0.1", "::127.0.0.1"})
     EXPECT_EQ(kind_of(text), AddressKind::loopback) << text;
   for (const char* text :
        {"169.254.169.254", "fe80::1", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1"})
     EXPECT_EQ(kind_of(text), AddressKind::link_local) << text;
-  for (const char* text : {"10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "fd00::1",
-                           "224.0.0.1", "255.255.255.255", "ff02::1"})
+  for (const char* text : {"10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "fc00::1",
+                           "fd00::1", "224.0.0.1", "255.255.255.255", "ff02::1"})
     EXPECT_EQ(kind_of(text), AddressKind::private_) << text;
   for (const char* text :
        {"8.8.8.8", "172.32.0.1", "172.15.0.1", "11.0.0.1", "2606:4700::1111", "169.253.0.1"})

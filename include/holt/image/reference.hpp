@@ -22,8 +22,9 @@ inline constexpr std::string_view k_default_registry = "docker.io";
 
 /// A parsed reference. A value.
 struct Reference {
-  /// Path with its optional host, e.g. "python", "holt/default", "127.0.0.1:5000/a/b". The default registry
-  /// and its "library/" are left out, so that "docker.io/library/python" and "python" are one name.
+  /// Path with its optional host, e.g. "python", "holt/default", "127.0.0.1:5000/a/b", "[::1]:5000/a". The
+  /// default registry and its "library/" are left out, so that "docker.io/library/python" and "python" are
+  /// one name, and an IPv6 address is written as RFC 5952 does.
   std::string name;
   std::string tag;     ///< "latest" when the text has neither tag nor digest; may be empty beside a digest
   std::string digest;  ///< "sha256:" and 64 hexadecimal digits, or empty
@@ -37,8 +38,9 @@ struct Reference {
 };
 
 /// Reads NAME[:TAG][@DIGEST]; the error says what is wrong in half a sentence. At most 1,024 bytes.
-/// The first component is a host when it has a dot or a port (1 to 65535) or is "localhost".
-/// Source: grammar of github.com/distribution/reference, OCI distribution specification 1.1.
+/// The first component is a host when it has a dot or a port (1 to 65535), is "localhost" or an IPv6 address
+/// in brackets, without a zone. Source: grammar of github.com/distribution/reference, OCI distribution
+/// specification 1.1.
 std::expected<Reference, std::string> parse_reference(std::string_view text);
 
 /// True for "sha256:" and 64 lower-case hexadecimal digits, the only digests the store makes file names of.

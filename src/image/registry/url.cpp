@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <libpsl.h>
 #include <memory>
+#include <netinet/in.h>
 
 #include <curl/curl.h>
 #include <fmt/format.h>
@@ -143,8 +144,11 @@ bool is_same_site(const Url& a, const Url& b) {
 bool is_loopback_name(std::string_view host) {
   std::string name = lower(std::string(host));
   in_addr four{};
+  in6_addr six{};
   if (::inet_pton(AF_INET, name.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24) == 127;
-  return name == "localhost" || name.ends_with(".localhost") || name == "[::1]";
+  if (name.starts_with('[') && ::inet_pton(AF_INET6, name.substr(1, name.size() - 2).c_str(), &six) == 1)
+    return IN6_IS_ADDR_LOOPBACK(&six);
+  return name == "localhost" || name.ends_with(".localhost");
 }
 
 }  // namespace holt::image
