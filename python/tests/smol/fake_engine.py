@@ -30,6 +30,7 @@ class Engine:
         self.boots = []
         self.made = 0
         self.workloads = []
+        self.workload_keys = {}
         self.graces = []
         self.refuse_boots = None
         self.boot_begun = threading.Event()
@@ -106,6 +107,7 @@ class Machine:
 
     def stop(self, grace=10.0):
         self._record().state = "stopped"
+        self.engine.workload_keys.pop(self.name, None)
         self.engine.graces.append(grace)
 
     def remove(self, force=False):
@@ -118,8 +120,11 @@ class Machine:
     def resume(self, *, owner_end="keep"):
         self._record().state = "running"
 
-    def start_command(self, argv):
-        self.engine.workloads.append(argv)
+    def start_command(self, argv, *, idempotency_key):
+        keys = self.engine.workload_keys.setdefault(self.name, set())
+        if idempotency_key not in keys:
+            keys.add(idempotency_key)
+            self.engine.workloads.append(argv)
 
     def exec_stream(self, argv, **_):
         if self.state() != "running":

@@ -151,6 +151,21 @@ def test_ManyConnectsShareOneBootAndOneWorkload(engine, monkeypatch):
     assert engine.workloads == [["serve"]]
 
 
+def test_TwoProcessesThatBootOneMachineStartOneWorkload(engine, monkeypatch):
+    """What a process has for itself, its Activity, stands for it."""
+    engine.add("m", labels={LABEL: Note(command=["serve"]).encode()})
+    monkeypatch.setattr(_lifetime, "activity_of", lambda _: _lifetime.Activity())
+    engine.boot_goes_on.clear()
+    threads = [threading.Thread(target=smol.Machine.connect, args=("m", LOCAL)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert engine.boots_overlap.wait(60)  # both have seen it stopped
+    engine.boot_goes_on.set()
+    for thread in threads:
+        thread.join(60)
+    assert engine.workloads == [["serve"]]
+
+
 def test_AMachineIsDeletedWhileItBoots(engine):
     """The boot holds up neither deleting nor asking for the state."""
     engine.add("m")

@@ -23,6 +23,7 @@ STOP_GRACE = 10.0
 _LEAST_STOP_GRACE = 0.001
 
 #: The engine's states as this module shows them. Only ``running`` takes commands.
+_WORKLOAD_KEY = "smol-workload"
 _STATES = {"running": "running", "paused": "paused", "suspended": "paused"}
 _IDLE = ("created", "stopped", "suspended", "failed")
 
@@ -140,7 +141,8 @@ class LocalMachine:
     def _start_workload(self) -> None:
         if self.note.command is not None:
             with engine_errors():
-                self.machine.start_command(self.note.command)
+                # Once in each life: another process that boots the same machine brings the same key.
+                self.machine.start_command(self.note.command, idempotency_key=_WORKLOAD_KEY)
 
     def _own(self) -> None:
         """The machine shall end with this process, unless it is detached."""
