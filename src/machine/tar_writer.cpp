@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <locale.h>
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -17,6 +18,28 @@ namespace {
 
 struct EntryDeleter {
   void operator()(archive_entry* entry) const { archive_entry_free(entry); }
+};
+
+/// While it lives, text of this thread is UTF-8, whatever the program's locale says. libarchive then writes
+/// names that are UTF-8 as they are and marks those with other bytes, which pass through unchanged, by a
+/// record "hdrcharset=BINARY". (Asked for once and for all, that record stands at every name, and GNU tar
+/// warns of each.)
+class Utf8Text {
+ public:
+  Utf8Text() : locale_(::newlocale(LC_ALL_MASK, "C.UTF-8", nullptr)) {
+    // Of a C library that does not bring it along, names of other than ASCII are marked too.
+    if (locale_ == nullptr) locale_ = ::newlocale(LC_ALL_MASK, "C", nullptr);
+    before_ = ::uselocale(locale_);
+  }
+  ~Utf8Text() {
+    ::uselocale(before_);
+    ::freelocale(locale_);
+  }
+  Utf8Text(const Utf8Text&) = delete;
+
+ private:
+  locale_t locale_;
+  locale_t before_;
 };
 
 unsigned kind_of(protocol::FileType type) {
@@ -35,8 +58,6 @@ unsigned kind_of(protocol::FileType type) {
 TarWriter::TarWriter(const TarOutput& output, std::string root_name)
     : output_(output), root_name_(std::move(root_name)), handle_(archive_write_new()) {
   archive_write_set_format_pax_restricted(handle_);
-  // Names are bytes; without this libarchive would want them to be text of the locale.
-  archive_write_set_options(handle_, "hdrcharset=BINARY");
   // The end of a tar is no whole block of a tape.
   archive_write_set_bytes_in_last_block(handle_, 1);
   check(archive_write_open(handle_, this, nullptr, &TarWriter::write_some, nullptr));
@@ -95,6 +116,7 @@ void TarWriter::header(const TreePath& path, const protocol::TreeEntry& entry) {
     }
     archive_entry_set_symlink(item.get(), entry.link_target.c_str());
   }
+  Utf8Text names;
   check(archive_write_header(handle_, item.get()));
 }
 

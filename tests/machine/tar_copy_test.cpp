@@ -5,6 +5,7 @@
 #include "machine/tree_copy.hpp"
 #include "support/asking.hpp"
 
+#include <clocale>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -150,6 +151,25 @@ TEST_F(TarCopies, AFolderComesOutAsATarThatOtherProgramsRead) {
   struct stat info{};
   ::stat((target() / "sub/f").c_str(), &info);
   EXPECT_EQ(info.st_mode & 07777, 0640u);
+}
+
+TEST_F(TarCopies, NamesAreBytesInEveryLocaleAndOnlyOddOnesAreMarkedSo) {
+  auto tree = dir.path() / "tree";
+  fs::create_directories(tree);
+  for (const char* name : {"plain", "\xc3\xa9", "\xff"}) write_file_atomically(tree / name, name);
+  fs::create_symlink("\xfe", tree / "link");
+  ASSERT_NE(std::setlocale(LC_ALL, "C.UTF-8"), nullptr);
+  auto in_utf8 = out(tree);
+  std::setlocale(LC_ALL, "C");
+  EXPECT_EQ(out(tree), in_utf8);
+  // GNU tar warns of each such record.
+  std::size_t marked = 0;
+  for (auto at = in_utf8.find("hdrcharset"); at != std::string::npos; at = in_utf8.find("hdrcharset", at + 1))
+    ++marked;
+  EXPECT_EQ(marked, 2u);
+  EXPECT_EQ(in(in_utf8).failed, 0u);
+  for (const char* name : {"plain", "\xc3\xa9", "\xff"}) EXPECT_EQ(content(name), name);
+  EXPECT_EQ(fs::read_symlink(target() / "link"), "\xfe");
 }
 
 TEST_F(TarCopies, AFileComesOutUnderItsName) {
