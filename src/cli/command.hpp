@@ -25,12 +25,13 @@ struct CommandInfo {
   std::string_view name;  ///< "ls", or two words: "image ls"
   std::vector<std::string_view> aliases = {};
   Group group = Group::machines;
-  std::string_view summary;  ///< one line, no full stop
-  std::string_view usage;    ///< what follows the name
-  std::string_view example;  ///< a whole command line
+  std::string_view summary;                ///< one line, no full stop
+  std::string_view usage;                  ///< what follows the name
+  std::vector<std::string_view> examples;  ///< whole command lines; at least one
   Tail tail = Tail::none;
-  int failure_code = k_exit_failed;  ///< exit code when holt itself fails
-  bool takes_format = false;         ///< whether --format means something
+  std::string_view tail_argument = {};  ///< of guest_argv: what its first word is, NAME or IMAGE
+  int failure_code = k_exit_failed;     ///< exit code when holt itself fails
+  bool takes_format = false;            ///< whether --format means something
 };
 
 class Command {

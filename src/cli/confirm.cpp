@@ -1,10 +1,10 @@
 #include "cli/confirm.hpp"
 
 #include "cli/errors.hpp"
+#include "cli/stdin_reader.hpp"
 #include "cli/units.hpp"
 
 #include <cctype>
-#include <iostream>
 #include <string>
 #include <unistd.h>
 
@@ -18,8 +18,10 @@ void confirm_deletion(Session& session, std::string_view verb, std::string_view 
     throw usage_error(fmt::format("'{}' would ask, and nobody can answer here", verb), std::string(instead));
   }
   session.output.err(fmt::format("holt: delete {}? [y/N] ", what));
-  std::string answer;
-  std::getline(std::cin, answer);
+  std::string buffer;
+  // A terminal gives a line at a time.
+  std::string answer(read_input(session.interrupts, buffer));
+  while (answer.ends_with('\n') || answer.ends_with('\r')) answer.pop_back();
   for (auto& c : answer) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (answer != "y" && answer != "yes") throw Error(ErrorCode::cancelled, "Nothing was deleted");
 }

@@ -1,8 +1,20 @@
 #include "cli/images.hpp"
 
+#include "cli/near_names.hpp"
 #include "holt/machine/machine_image.hpp"
 
+#include <algorithm>
+
 namespace holt::cli {
+namespace {
+
+/// As people write it.
+std::string without_latest(const std::string& reference) {
+  constexpr std::string_view k_latest = ":latest";
+  return reference.ends_with(k_latest) ? reference.substr(0, reference.size() - k_latest.size()) : reference;
+}
+
+}  // namespace
 
 ImageUsers image_users(Session& session) {
   ImageUsers users;
@@ -14,6 +26,32 @@ ImageUsers image_users(Session& session) {
 
 std::function<bool(const image::Image&)> used_by_machines(Session& session) {
   return [&session](const image::Image& image) { return image_users(session).contains(image.digest); };
+}
+
+std::vector<std::string> image_names(const Directories& directories) {
+  std::vector<std::string> references;
+  for (const auto& image : image::Store(directories).list()) references.push_back(image.reference);
+  return references;
+}
+
+void with_near_image(Session& session, const std::string& name, const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    bool unknown = error.code() == ErrorCode::not_found || error.code() == ErrorCode::unauthorized ||
+                   error.code() == ErrorCode::network_error;
+    if (!unknown) throw;
+    auto known = image_names(session.host().directories);
+    std::ranges::transform(known, known.begin(), without_latest);
+    auto meant = did_you_mean(without_latest(name), known);
+    if (meant.empty()) throw;
+    if (error.hint().empty()) meant.pop_back();
+    throw Error(error.code(), error.what(),
+                {.subject = error.subject(),
+                 .hint = meant + error.hint(),
+                 .retryable = error.retryable(),
+                 .causes = error.causes()});
+  }
 }
 
 Json image_json(const image::Image& image, const ImageUsers& users) {
@@ -63,9 +101,13 @@ image::Image with_progress(Session& session, PullProgress& progress,
 image::Image obtain_image_of(Session& session, const std::string& name, image::PullPolicy pull,
                              const HostConfig& host) {
   PullProgress progress(session, name, kind_of(name));
-  return with_progress(session, progress, [&] {
-    return obtain_image(name, {.pull = pull, .progress = progress.sink(), .call = session.call()}, host);
+  image::Image image;
+  with_near_image(session, name, [&] {
+    image = with_progress(session, progress, [&] {
+      return obtain_image(name, {.pull = pull, .progress = progress.sink(), .call = session.call()}, host);
+    });
   });
+  return image;
 }
 
 }  // namespace holt::cli

@@ -20,6 +20,11 @@ ImageUsers image_users(Session& session);
 /// Whether a machine stands on an image; asked anew each time.
 std::function<bool(const image::Image&)> used_by_machines(Session& session);
 
+/// References of all images.
+std::vector<std::string> image_names(const Directories& directories);
+/// What `action` does with the image of a name. Its failure gets a name in front of its hint that is near.
+void with_near_image(Session& session, const std::string& name, const std::function<void()>& action);
+
 /// {"reference","digest","size","created","platform","usedBy"}
 Json image_json(const image::Image& image, const ImageUsers& users);
 /// These and everything else that is known of it.

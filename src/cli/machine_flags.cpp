@@ -76,7 +76,8 @@ void MachineFlags::declare(Options& options) {
   options.duration("--idle-timeout", idle_timeout_, "Stop it after so long without client and user process");
   options.duration("--idle-suspend", idle_suspend_, "Suspend it after so long without client");
   options.flag("--require-kvm", require_kvm_, "Refuse software emulation, which is no isolation boundary");
-  options.text("--pull", "WHEN", pull_, "When the image is pulled: missing (default), always or never");
+  options.text("--pull", "missing|always|never", pull_,
+               "When the image is pulled (default: where it is missing)");
   registry_.declare(options);
 
   options.later_flag("--net", "a network in the machine");

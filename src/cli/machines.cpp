@@ -1,7 +1,9 @@
 #include "cli/machines.hpp"
 
 #include "cli/errors.hpp"
+#include "cli/near_names.hpp"
 #include "holt/machine/names.hpp"
+#include "machine/record.hpp"
 
 #include <optional>
 
@@ -12,11 +14,6 @@ namespace holt::cli {
 namespace {
 
 constexpr std::size_t k_shortest_prefix = 4;
-
-Error no_such_machine(const std::string& name) {
-  return Error(ErrorCode::not_found, fmt::format("There is no machine '{}'", printable(name, 130)),
-               {.subject = name, .hint = "'holt ls -a' shows all; 'holt create NAME' makes one."});
-}
 
 std::vector<std::string> names_beginning_with(Session& session, const std::string& prefix) {
   std::vector<std::string> names;
@@ -34,6 +31,16 @@ void show_on_standard_error(Session& session, const Error& error) {
 
 }  // namespace
 
+std::vector<std::string> machine_names(const Directories& directories) {
+  return machine::MachineFolders(directories).names();
+}
+
+Error no_such_machine(Session& session, const std::string& name) {
+  auto meant = did_you_mean(name, machine_names(session.host().directories));
+  return Error(ErrorCode::not_found, fmt::format("There is no machine '{}'", printable(name, 130)),
+               {.subject = name, .hint = meant + "'holt ls -a' shows all; 'holt create NAME' makes one."});
+}
+
 Machine find_machine(Session& session, const std::string& name_or_prefix) {
   if (is_machine_name(name_or_prefix)) {
     try {
@@ -44,9 +51,9 @@ Machine find_machine(Session& session, const std::string& name_or_prefix) {
   } else if (!is_machine_name(name_or_prefix + "x")) {
     check_machine_name(name_or_prefix);
   }
-  if (name_or_prefix.size() < k_shortest_prefix) throw no_such_machine(name_or_prefix);
+  if (name_or_prefix.size() < k_shortest_prefix) throw no_such_machine(session, name_or_prefix);
   auto names = names_beginning_with(session, name_or_prefix);
-  if (names.empty()) throw no_such_machine(name_or_prefix);
+  if (names.empty()) throw no_such_machine(session, name_or_prefix);
   if (names.size() > 1) {
     throw Error(ErrorCode::conflict, fmt::format("'{}' begins several machines", name_or_prefix),
                 {.subject = name_or_prefix, .hint = fmt::format("Say which: {}.", fmt::join(names, ", "))});

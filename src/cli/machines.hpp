@@ -15,6 +15,11 @@ namespace holt::cli {
 /// Throws Error NOT_FOUND (with a hint), CONFLICT for several.
 Machine find_machine(Session& session, const std::string& name_or_prefix);
 
+/// Names of all machines, by their folders: no machine is asked anything.
+std::vector<std::string> machine_names(const Directories& directories);
+/// NOT_FOUND, with a name that is near.
+Error no_such_machine(Session& session, const std::string& name);
+
 /// The machine object (docs/reference.md).
 Json machine_json(const Machine& machine);
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
@@ -48,6 +49,7 @@ Outcome run(const std::vector<std::string>& argv, const Commands& commands, Outp
       output.out(help_of(parsed, commands));
       return ToolExit{};
     case Parsed::Kind::version:
+      if (session.globals.json) return make_version()->run(session);
       output.line("holt " + version());
       return ToolExit{};
     case Parsed::Kind::run:
@@ -99,9 +101,16 @@ int run_program(const std::vector<std::string>& argv) {
   }
 }
 
+/// Whatever the umask says, what holt makes stays open to its own user.
+void keep_own_files_open() {
+  auto mask = ::umask(0);
+  ::umask(mask & (S_IRWXG | S_IRWXO));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   secure_standard_descriptors();
+  keep_own_files_open();
   return run_program(std::vector<std::string>(argv + 1, argv + argc));
 }

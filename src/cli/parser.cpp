@@ -1,7 +1,9 @@
 #include "cli/parser.hpp"
 
+#include "cli/command_app.hpp"
 #include "cli/errors.hpp"
 #include "cli/help_format.hpp"
+#include "cli/near_names.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
 
@@ -12,59 +14,12 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace holt::cli {
 namespace {
 
 using Words = std::vector<std::string>;
-
-/// Declares the global flags. Behind the verb the verb's own short names come first.
-void declare_globals(CLI::App& app, GlobalOptions& globals, Options::Environment environment) {
-  Options options(app, environment);
-  auto free = [&](const std::string& short_name, const std::string& long_name) {
-    bool taken = app.get_option_no_throw(short_name) != nullptr;
-    return taken ? long_name : short_name + "," + long_name;
-  };
-  auto is_free = [&](const std::string& name) { return app.get_option_no_throw(name) == nullptr; };
-  if (is_free("--json")) options.flag("--json", globals.json, "Print one JSON document, errors too");
-  if (is_free("--format"))
-    options.text("--format", "TEMPLATE", globals.format, "Print '{{.key}}' of each (listing verbs)");
-  if (is_free("--quiet"))
-    options.flag(free("-q", "--quiet"), globals.quiet, "No progress, notes and warnings");
-  options.count(free("-v", "--verbose"), globals.verbose, "Log more on standard error (repeat it)");
-  options.flag("--no-input", globals.no_input, "Never ask");
-  options.text("--color", "WHEN", globals.color, "auto, always or never; NO_COLOR is respected");
-  options.text("--home", "DIR", globals.home, "Keep everything below DIR instead of the XDG folders");
-  options.later_value("--host", "a remote holt");
-  options.later_value("--config", "config.toml");
-  for (auto* option : app.get_options()) {
-    bool global = option->get_group() == "Options";
-    if (global && environment == Options::Environment::ignored) option->group("Global flags");
-  }
-}
-
-std::unique_ptr<CLI::App> global_app(GlobalOptions& globals) {
-  auto app = std::make_unique<CLI::App>("", "holt");
-  app->set_help_flag("-h,--help", "Help");
-  app->add_flag_callback("--version", [] {}, "Version");
-  declare_globals(*app, globals, Options::Environment::used);
-  return app;
-}
-
-std::unique_ptr<CLI::App> command_app(Command& command, GlobalOptions& globals) {
-  auto info = command.info();
-  auto app = std::make_unique<CLI::App>("", fmt::format("holt {}", info.name));
-  app->set_help_flag();
-  Options options(*app, Options::Environment::used);
-  command.declare(options);
-  std::vector<CLI::Option*> own = app->get_options();
-  for (auto* option : own) {
-    if (option->get_group() == "Options") option->group("Flags");
-  }
-  declare_globals(*app, globals, Options::Environment::ignored);
-  app->set_help_flag("-h,--help", "This help")->group("Global flags");
-  return app;
-}
 
 /// The option that a word such as --name=x, -n or -nx begins with.
 const CLI::Option* option_of(const CLI::App& app, const std::string& word) {
@@ -109,6 +64,26 @@ void refuse_empty_values(const CLI::App& app, std::span<const std::string> words
   }
 }
 
+/// Before anything that is missing: who writes --namee has not left the name out.
+void refuse_unknown_flags(const CLI::App& app, std::span<const std::string> words, std::string_view verb) {
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    if (!is_flag(words[i])) continue;
+    if (option_of(app, words[i]) != nullptr) {
+      if (value_follows(app, words[i])) ++i;
+      continue;
+    }
+    auto name = words[i].substr(0, words[i].find('='));
+    std::vector<std::string> known;
+    for (const auto* option : app.get_options()) {
+      if (option->get_group() == k_refused_group) continue;
+      for (const auto& long_name : option->get_lnames()) known.push_back("--" + long_name);
+    }
+    bool is_long = name.starts_with("--");
+    throw usage_error(fmt::format("unknown flag '{}'", printable(name, 80)),
+                      (is_long ? did_you_mean(name, known) : "") + help_hint(verb));
+  }
+}
+
 /// "--name has no value" of "--name: 1 required NAME missing".
 std::string in_our_words(const CLI::ArgumentMismatch& error) {
   std::string text = error.what();
@@ -123,6 +98,7 @@ std::string in_our_words(const CLI::ArgumentMismatch& error) {
 enum class Asked { nothing, help };
 /// Runs CLI11 over words that hold no verb.
 Asked run_app(CLI::App& app, std::span<const std::string> words, std::string_view verb) {
+  refuse_unknown_flags(app, words, verb);
   refuse_empty_values(app, words);
   Words reversed(words.rbegin(), words.rend());
   try {
@@ -186,7 +162,7 @@ void check_globals(const GlobalOptions& globals, const CommandInfo& info) {
     throw usage_error(fmt::format("--format means nothing to 'holt {}'", info.name), "Use --json.");
   }
   // Now, so that a mistake shows also where nothing is listed.
-  if (globals.format) format_template(*globals.format, Json::object());
+  if (globals.format) format_template(*globals.format, Json::object(), UnknownKey::empty);
 }
 
 constexpr std::array<std::pair<Group, std::string_view>, 4> k_groups{{{Group::machines, "Machines"},
@@ -225,7 +201,7 @@ std::string help_of_group(const std::string& group, const Commands& commands) {
   std::erase_if(members,
                 [](const GroupMember& member) { return member.command->info().tail == Tail::anything; });
   std::string text = fmt::format("Example:\n  {}\n\nUsage: holt {} VERB [flags] [arguments]\n\nVerbs:\n",
-                                 members.front().command->info().example, group);
+                                 members.front().command->info().examples.front(), group);
   for (const auto& member : members) text += verb_line(member.verb, member.command->info().summary);
   text += fmt::format("\n'holt help {} VERB' has the rest.\n", group);
   return text;
@@ -247,9 +223,7 @@ std::string legend_of(std::string_view help) {
 
 std::string aliases_of(const CommandInfo& info) {
   if (info.aliases.empty()) return {};
-  std::vector<std::string> names;
-  for (auto alias : info.aliases) names.push_back(fmt::format("holt {}", alias));
-  return fmt::format("Also: {}\n", fmt::join(names, ", "));
+  return fmt::format("Also: holt {}\n", fmt::join(info.aliases, ", holt "));
 }
 
 std::string help_of_verb(Command& command) {
@@ -262,8 +236,9 @@ std::string help_of_verb(Command& command) {
   auto groups = help.find("\nPositionals:");
   if (groups == std::string::npos) groups = help.find("\nFlags:");
   if (groups == std::string::npos) groups = help.find("\nGlobal flags:");
-  std::string text = fmt::format("Example:\n  {}\n\n{}.\n\nUsage: holt {} {}\n", info.example, info.summary,
-                                 info.name, info.usage);
+  std::string text =
+      fmt::format("Example{}:\n  {}\n\n{}.\n\nUsage: holt {} {}\n", info.examples.size() > 1 ? "s" : "",
+                  fmt::join(info.examples, "\n  "), info.summary, info.name, info.usage);
   text += aliases_of(info);
   if (groups != std::string::npos) text += help.substr(groups);
   while (text.ends_with("\n\n")) text.pop_back();

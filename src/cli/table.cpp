@@ -5,10 +5,14 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 namespace holt::cli {
 namespace {
 
 constexpr std::size_t k_gap = 3;
+constexpr std::string_view k_open_map = "labels";
 
 std::string format_row(const Row& row, const std::vector<std::size_t>& widths) {
   std::string line;
@@ -20,13 +24,28 @@ std::string format_row(const Row& row, const std::vector<std::size_t>& widths) {
   return line + "\n";
 }
 
-std::string value_at(const Json& object, std::string_view path) {
+Error unknown_key(const Json& object, const std::string& parent, const std::string& key) {
+  std::vector<std::string> keys;
+  if (object.is_object())
+    for (const auto& [name, value] : object.items()) keys.push_back(name);
+  auto whose = parent.empty() ? "there is no key" : fmt::format("'{}' has no key", parent);
+  return usage_error(fmt::format("--format: {} '{}'", whose, printable(key, 60)),
+                     keys.empty() ? "" : fmt::format("Keys: {}.", fmt::join(keys, ", ")));
+}
+
+std::string value_at(const Json& object, std::string_view path, UnknownKey unknown) {
   const Json* value = &object;
-  while (!path.empty()) {
-    auto dot = std::min(path.find('.'), path.size());
+  std::string parent;
+  while (!path.empty() && !value->is_null()) {
+    bool open = parent == k_open_map;
+    auto dot = open ? path.size() : std::min(path.find('.'), path.size());
     auto key = std::string(path.substr(0, dot));
-    if (!value->is_object() || !value->contains(key)) return {};
+    if (!value->is_object() || !value->contains(key)) {
+      if (open || unknown == UnknownKey::empty) return {};
+      throw unknown_key(*value, parent, key);
+    }
     value = &(*value)[key];
+    parent = key;
     path.remove_prefix(std::min(dot + 1, path.size()));
   }
   if (value->is_null()) return {};
@@ -66,7 +85,7 @@ std::string format_table(const Row& header, const std::vector<Row>& rows) {
   return text;
 }
 
-std::string format_template(std::string_view text, const Json& object) {
+std::string format_template(std::string_view text, const Json& object, UnknownKey unknown) {
   static const std::string k_hint = "Write keys of the JSON form, e.g. '{{.name}} {{.state}}'.";
   std::string out;
   while (true) {
@@ -79,7 +98,7 @@ std::string format_template(std::string_view text, const Json& object) {
     if (!key.starts_with('.')) {
       throw usage_error("--format: '" + printable(key, 60) + "' is no key", k_hint);
     }
-    out += value_at(object, key.substr(1));
+    out += value_at(object, key.substr(1), unknown);
     text.remove_prefix(close + 2);
   }
 }

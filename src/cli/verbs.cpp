@@ -1,9 +1,10 @@
 #include "cli/verbs.hpp"
 
 #include "cli/errors.hpp"
+#include "cli/near_names.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,19 +13,27 @@
 namespace holt::cli {
 namespace {
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
+/// What other tools call by this name, and how it is done here.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 19> k_elsewhere{
+    {{"attach", "'holt exec --attach ID' shows a detached command, 'holt logs -f NAME' the console."},
+     {"delete", "Did you mean 'rm'?"},
+     {"destroy", "Did you mean 'rm'?"},
+     {"info", "Did you mean 'doctor'?"},
+     {"import", "Did you mean 'image import'?"},
+     {"export", "'holt image export' is for images; 'holt cp NAME:/ -' writes a machine's files as a tar."},
+     {"kill", "'holt stop --kill NAME' ends a machine, 'holt exec --kill SIGNAL ID' signals a command."},
+     {"list", "Did you mean 'ls'?"},
+     {"load", "Did you mean 'image import'?"},
+     {"login", "'docker login' and 'podman login' keep credentials where holt reads them."},
+     {"push", "'holt image export' writes an archive that other tools push."},
+     {"remove", "Did you mean 'rm'?"},
+     {"restart", "'holt stop NAME', then 'holt start NAME'."},
+     {"rmi", "Did you mean 'image rm'?"},
+     {"save", "Did you mean 'image export'?"},
+     {"ssh", "Did you mean 'shell'?"},
+     {"tag", "'holt image import' names an image; so does a pull."},
+     {"top", "Did you mean 'stats'?"},
+     {"unpause", "Did you mean 'resume'?"}}};
 
 std::vector<std::string> names_of(const CommandInfo& info) {
   std::vector<std::string> names{std::string(info.name)};
@@ -32,14 +41,21 @@ std::vector<std::string> names_of(const CommandInfo& info) {
   return names;
 }
 
+bool is_hidden(const Command& command) {
+  return command.info().tail == Tail::anything;
+}
+
 Error not_in_group(std::span<const std::string> words, const std::vector<GroupMember>& members) {
   std::vector<std::string> verbs;
-  for (const auto& member : members) verbs.push_back(member.verb);
+  for (const auto& member : members) {
+    if (!is_hidden(*member.command)) verbs.push_back(member.verb);
+  }
   bool names_one = words.size() > 1 && !words[1].starts_with('-');
   auto what = names_one ? fmt::format("has no verb '{}'", printable(words[1], 60)) : "needs one of its verbs";
-  return usage_error(
-      fmt::format("'{}' {}", words[0], what),
-      fmt::format("Usage: holt {} {}. See 'holt {} --help'.", words[0], fmt::join(verbs, "|"), words[0]));
+  auto meant = names_one ? did_you_mean(words[1], verbs) : "";
+  return usage_error(fmt::format("'{}' {}", words[0], what),
+                     fmt::format("{}Usage: holt {} {}. See 'holt {} --help'.", meant, words[0],
+                                 fmt::join(verbs, "|"), words[0]));
 }
 
 }  // namespace
@@ -72,19 +88,17 @@ std::vector<GroupMember> members_of(const std::string& group, const Commands& co
 
 Error unknown_verb(std::span<const std::string> words, const Commands& commands) {
   if (auto members = members_of(words[0], commands); !members.empty()) return not_in_group(words, members);
-  std::string nearest;
-  std::size_t best = 3;
+  auto unknown = fmt::format("unknown verb '{}'", printable(words[0], 60));
+  const auto* elsewhere = std::ranges::find(k_elsewhere, std::string_view(words[0]),
+                                            [](const auto& entry) { return entry.first; });
+  if (elsewhere != k_elsewhere.end()) return usage_error(unknown, std::string(elsewhere->second));
+  std::vector<std::string> all;
   for (const auto& command : commands) {
-    for (const auto& name : names_of(command->info())) {
-      auto distance = edit_distance(words[0].substr(0, 40), name);
-      if (distance < best) {
-        best = distance;
-        nearest = name;
-      }
-    }
+    if (is_hidden(*command)) continue;
+    auto names = names_of(command->info());
+    all.insert(all.end(), names.begin(), names.end());
   }
-  return usage_error(fmt::format("unknown verb '{}'", printable(words[0], 60)),
-                     nearest.empty() ? help_hint("") : fmt::format("Did you mean '{}'?", nearest));
+  return usage_error(unknown, did_you_mean(words[0], all) + help_hint(""));
 }
 
 }  // namespace holt::cli

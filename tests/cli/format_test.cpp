@@ -18,9 +18,38 @@ TEST(Table, ControlBytesOfCellsAreEscaped) {
   EXPECT_EQ(format_table({"NAME"}, {{"a\x1b[31m\nb"}}), "NAME\na\\x1b[31m\\x0ab\n");
 }
 
-TEST(Template, KeysAreReplacedAndMissingOnesAreEmpty) {
-  Json object{{"name", "dev"}, {"reason", nullptr}, {"resources", {{"cpus", 2}}}};
-  EXPECT_EQ(format_template(R"({{.name}}\t{{ .resources.cpus }} {{.reason}}{{.none}}|)", object), "dev\t2 |");
+Json machine_like() {
+  return {{"name", "dev"},
+          {"reason", nullptr},
+          {"resources", {{"cpus", 2}, {"memoryMb", 512}}},
+          {"labels", {{"org.example.team", "red"}}}};
+}
+
+TEST(Template, KeysAreReplacedAndWhatIsNullIsEmpty) {
+  EXPECT_EQ(
+      format_template(R"({{.name}}\t{{ .resources.cpus }} {{.reason}}{{.reason.code}}|)", machine_like()),
+      "dev\t2 |");
+}
+
+TEST(Template, LabelsHaveAnyKeysAlsoWithDots) {
+  EXPECT_EQ(format_template("{{.labels.org.example.team}}{{.labels.none}}|", machine_like()), "red|");
+}
+
+TEST(Template, AnUnknownKeyIsUsageAndTheKeysAreNamed) {
+  auto expect_refused = [](const char* text, const std::string& message, const std::string& hint) {
+    try {
+      format_template(text, machine_like());
+      FAIL() << text << " was taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::usage);
+      EXPECT_EQ(error.what(), message);
+      EXPECT_EQ(error.hint(), hint);
+    }
+  };
+  expect_refused("{{.Name}}", "--format: there is no key 'Name'", "Keys: name, reason, resources, labels.");
+  expect_refused("{{.resources.cpu}}", "--format: 'resources' has no key 'cpu'", "Keys: cpus, memoryMb.");
+  expect_refused("{{.name.x}}", "--format: 'name' has no key 'x'", "");
+  EXPECT_EQ(format_template("{{.Name}}|", machine_like(), UnknownKey::empty), "|");
 }
 
 TEST(Template, WhatIsNoTemplateIsUsage) {

@@ -58,6 +58,22 @@ setup() { export HOLT_HOME=$BATS_TEST_TMPDIR/home; }
   expect_json 'length == 1 and .[0].reference == "test/small:1" and .[0].usedBy == []'
   holt_ images --format '{{.reference}}'
   expect_out "test/small:1"
+  for verb in "image inspect" "image rm"; do
+    # shellcheck disable=SC2086
+    holt_ $verb test/smlal:1
+    expect_code 1
+    expect_err_has "Did you mean 'test/small:1'?"
+  done
+  holt_ run --pull never test/small -- true
+  expect_code 125
+  expect_err_has "Did you mean 'test/small:1'?"
+  "$HOLT" image import "$BATS_TEST_TMPDIR/small.tar" test/other > /dev/null
+  holt_ image inspect test/ohter
+  expect_err_has "Did you mean 'test/other'?"
+  "$HOLT" image rm test/other > /dev/null
+  holt_ images --format '{{.size}} {{.nope}}'
+  expect_code 2
+  expect_err_has "Keys: reference, digest, size"
   holt_ image inspect test/small:1 --json
   expect_json '.[0].platform == "linux/amd64"'
   holt_ image rm test/small:1

@@ -44,6 +44,11 @@ teardown() {
   expect_out ""
 }
 
+@test "AMachineRunsWhateverTheUmaskSays" {
+  (umask 0777 && exec "$HOLT" run --name masked -- true)
+  [ "$(stat -c %A "$HOLT_HOME/state/machines/masked")" = drwx------ ]
+}
+
 @test "TheMachineObjectHasTheDocumentedKeys" {
   "$HOLT" create keys --label team=red -e SECRET=hidden > /dev/null
   holt_ inspect keys
@@ -57,6 +62,23 @@ teardown() {
   expect_out keys
   holt_ ls -a --filter label=team=blue -q
   expect_out ""
+  holt_ ls -a --format '{{.labels.team}}{{.labels.none}}{{.reason.code}}|'
+  expect_out "red|"
+  holt_ ls -a --format '{{.Name}}'
+  expect_code 2
+  expect_out ""
+  expect_err_has "--format: there is no key 'Name'"
+  expect_err_has "Keys: name, id, state"
+  holt_ inspect keys --format '{{.resources.cpu}}'
+  expect_code 2
+  expect_err_has "'resources' has no key 'cpu'"
+  holt_ inspect kyes
+  expect_code 1
+  expect_err_has "There is no machine 'kyes'"
+  expect_err_has "Did you mean 'keys'?"
+  holt_ rm kyes
+  expect_code 1
+  expect_err_has "Did you mean 'keys'?"
   holt_ ls --filter state=created --format '{{.name}}:{{.resources.cpus}}'
   expect_out "keys:2"
 }

@@ -1,6 +1,7 @@
 #include "cli/parser.hpp"
 
 #include "cli/errors.hpp"
+#include "cli/verbs.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,10 +13,14 @@ using Words = std::vector<std::string>;
 /// A verb of each kind that notes what it was given.
 class Probe : public Command {
  public:
-  Probe(std::string_view name, Tail tail) : name_(name), tail_kind_(tail) {}
+  Probe(std::string_view name, Tail tail, Need need = Need::optional)
+      : name_(name), tail_kind_(tail), need_(need) {}
   CommandInfo info() const override {
-    return {
-        .name = name_, .summary = "Probe", .usage = "[flags]", .example = "holt probe", .tail = tail_kind_};
+    return {.name = name_,
+            .summary = "Probe",
+            .usage = "[flags]",
+            .examples = {"holt probe"},
+            .tail = tail_kind_};
   }
   void declare(Options& options) override {
     options.flag("-f,--force", force, "Force");
@@ -25,7 +30,7 @@ class Probe : public Command {
     options.memory("-m,--memory", memory, "Memory");
     options.later_flag("--net", "a network");
     options.later_value("-v,--volume", "mounts");
-    if (tail_kind_ == Tail::none) options.arguments("WORD", words, Need::optional, "Words");
+    if (tail_kind_ == Tail::none) options.arguments("WORD", words, need_, "Words");
   }
   void take_tail(const Words& given) override { tail = given; }
   Outcome run(Session&) override { return ToolExit{}; }
@@ -41,6 +46,7 @@ class Probe : public Command {
  private:
   std::string_view name_;
   Tail tail_kind_;
+  Need need_;
 };
 
 class Parser : public testing::Test {
@@ -50,6 +56,7 @@ class Parser : public testing::Test {
     commands_.push_back(std::make_unique<Probe>("run", Tail::guest_argv));
     commands_.push_back(std::make_unique<Probe>("image ls", Tail::none));
     commands_.push_back(std::make_unique<Probe>("later", Tail::anything));
+    commands_.push_back(std::make_unique<Probe>("need", Tail::none, Need::required));
   }
 
   Probe& parsed(const Words& argv) { return dynamic_cast<Probe&>(*parse(argv, commands_, globals_).command); }
@@ -120,6 +127,36 @@ TEST_F(Parser, MisuseIsUsageAndNamesTheWord) {
   expect_usage({"--color", "pink", "list"}, "pink");
   expect_usage({"list", "--format", "x"}, "--format");
   expect_usage({"run", "--" + std::string(200'000, 'x')}, "unknown flag");
+}
+
+TEST_F(Parser, AMistypedFlagIsNamedBeforeWhatIsMissing) {
+  auto hint_of = [&](const Words& argv) -> std::string {
+    try {
+      GlobalOptions globals;
+      parse(argv, commands_, globals);
+    } catch (const Error& error) {
+      return std::string(error.what()) + " | " + error.hint();
+    }
+    return "taken";
+  };
+  EXPECT_EQ(hint_of({"list", "--forse"}),
+            "unknown flag '--forse' | Did you mean '--force'? See 'holt list --help'.");
+  EXPECT_EQ(hint_of({"run", "--time=3", "img"}),
+            "unknown flag '--time' | Did you mean '--timeout'? See 'holt run --help'.");
+  EXPECT_EQ(hint_of({"--jsno", "list"}), "unknown flag '--jsno' | Did you mean '--json'? See 'holt help'.");
+  EXPECT_EQ(hint_of({"list", "-x"}), "unknown flag '-x' | See 'holt list --help'.");
+  EXPECT_EQ(hint_of({"need", "-x"}), "unknown flag '-x' | See 'holt need --help'.");
+  EXPECT_EQ(hint_of({"need"}), "WORD is required | See 'holt need --help'.");
+  EXPECT_EQ(hint_of({"list", "--name", "--forse"}), "taken") << "a value";
+  EXPECT_EQ(hint_of({"list", "--", "--forse"}), "taken");
+}
+
+TEST_F(Parser, WhatOtherToolsCallAVerbIsToldByItsNameHere) {
+  auto hint_of = [&](const std::string& word) { return unknown_verb(std::vector{word}, commands_).hint(); };
+  EXPECT_EQ(hint_of("lsit"), "Did you mean 'list'? See 'holt help'.");
+  EXPECT_EQ(hint_of("kill"),
+            "'holt stop --kill NAME' ends a machine, 'holt exec --kill SIGNAL ID' signals a command.");
+  EXPECT_EQ(hint_of("lster"), "See 'holt help'.") << "'later' is no verb of this version";
 }
 
 TEST_F(Parser, FlagsOfLaterVersionsAreRefusedByName) {

@@ -114,6 +114,9 @@ none"
 
 @test "FRONT-04 ADeletionIsAskedForOnATerminalAndTakesAYesInAnyCase" {
   "$HOLT" create "$machine-3" --label gone=soon > /dev/null
+  typed 24 80 '[y/N]' '\x03' -- "$HOLT" rm --filter label=gone=soon
+  expect_has "[code 130]"
+  expect_has "[restored]"
   typed 24 80 '[y/N]' 'n\n' -- "$HOLT" rm --filter label=gone=soon
   expect_has "Nothing was deleted"
   expect_has "[code 1]"

@@ -3,6 +3,7 @@
 #include "cli/errors.hpp"
 #include "cli/machines.hpp"
 #include "cli/output_file.hpp"
+#include "cli/stdin_reader.hpp"
 #include "holt/agent/agent.hpp"
 #include "holt/base/files.hpp"
 #include "holt/harness/coder.hpp"
@@ -12,8 +13,6 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <iostream>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -87,9 +86,10 @@ class AgentRunCommand : public Command {
             .group = Group::agents,
             .summary = "Let a model work in a machine until it has an answer",
             .usage = "[flags] PROMPT|-",
-            .example =
-                "holt agent run --save history.json 'Write a script that prints the first 10 primes, and run "
-                "it.'"};
+            .examples = {
+                "holt agent run --save h.json 'Write a script that prints the first 10 primes, and run it.'",
+                "holt agent run --history h.json --save h.json 'Now make it print the first 100.'",
+                "git diff | holt agent run --workspace dev --max-requests 20 --timeout 10m -"}};
   }
 
   void declare(Options& options) override {
@@ -113,7 +113,7 @@ class AgentRunCommand : public Command {
 
   Outcome run(Session& session) override {
     if (events_ && session.globals.json) throw usage_error("--events and --json exclude each other");
-    auto prompt = read_prompt();
+    auto prompt = read_prompt(session);
     auto history = read_history();
     if (save_) check_output_file("--save", *save_);  // before the model is paid for
     if (auto verdict = cached_accelerator(session.host())) session.warn_of(verdict->accelerator);
@@ -168,12 +168,12 @@ class AgentRunCommand : public Command {
     }
   }
 
-  std::string read_prompt() const {
+  std::string read_prompt(Session& session) const {
     if (prompt_ != "-") {
       if (prompt_.empty()) throw usage_error("the prompt is empty");
       return prompt_;
     }
-    std::string text(std::istreambuf_iterator<char>(std::cin), {});
+    auto text = read_all_input(session.interrupts, k_longest_prompt);
     if (text.empty()) throw usage_error("there is no prompt on standard input");
     if (text.size() > k_longest_prompt) throw usage_error("the prompt is longer than 4 MiB");
     return text;

@@ -12,7 +12,7 @@ class BuildCommand : public Command {
             .group = Group::images,
             .summary = "Say how an image of a Dockerfile comes here: holt builds none",
             .usage = "",
-            .example = "docker build -t app . && docker save app | holt image import -",
+            .examples = {"docker build -t app . && docker save app | holt image import -"},
             .tail = Tail::anything};
   }
 

@@ -2,6 +2,7 @@
 #include "cli/cp_paths.hpp"
 #include "cli/errors.hpp"
 #include "cli/machines.hpp"
+#include "cli/stdin_reader.hpp"
 #include "cli/units.hpp"
 
 #include <array>
@@ -20,8 +21,6 @@ namespace holt::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::size_t k_piece = std::size_t{256} << 10;
 
 /// The last name of a path, "" for one that has none ("/", "..") or means a folder's content ("x/.").
 std::string last_name(const std::string& path) {
@@ -43,7 +42,8 @@ class CpCommand : public Command {
             .group = Group::machines,
             .summary = "Copy files between this host and a machine, without any program of the guest",
             .usage = "[flags] SOURCE DESTINATION      (one of them NAME:/path)",
-            .example = "holt cp ./data.csv dev:/work/data.csv"};
+            .examples = {"holt cp ./data.csv dev:/work/data.csv", "holt cp -r dev:/work ./work",
+                         "tar c . | holt cp - dev:/work"}};
   }
 
   void declare(Options& options) override {
@@ -172,23 +172,10 @@ class CpCommand : public Command {
     return options;
   }
 
-  /// The next piece of standard input; empty at its end. An interrupt ends the wait.
-  static std::string_view read_input(Session& session, std::string& piece) {
-    piece.resize(k_piece);
-    while (true) {
-      std::array<pollfd, 2> fds{{{STDIN_FILENO, POLLIN, 0}, {session.interrupts.token().fd(), POLLIN, 0}}};
-      ::poll(fds.data(), fds.size(), -1);
-      session.interrupts.token().throw_if_cancelled();
-      auto count = ::read(STDIN_FILENO, piece.data(), piece.size());
-      if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (count < 0) throw system_error(errno, "Read standard input");
-      return std::string_view(piece).substr(0, static_cast<std::size_t>(count));
-    }
-  }
-
   CopyResult tar_in(Session& session, const Machine& machine, const std::string& target) const {
     std::string piece;
-    return machine.copy_tar_in([&] { return read_input(session, piece); }, target, copy_options(session));
+    return machine.copy_tar_in([&] { return read_input(session.interrupts, piece); }, target,
+                               copy_options(session));
   }
 
   CopyResult tar_out(Session& session, const Machine& machine, const std::string& source) const {
@@ -203,7 +190,8 @@ class CpCommand : public Command {
     auto writer = machine.open_write(target, options);
     CopyResult done{.files = 1};
     std::string buffer;
-    for (auto piece = read_input(session, buffer); !piece.empty(); piece = read_input(session, buffer)) {
+    for (auto piece = read_input(session.interrupts, buffer); !piece.empty();
+         piece = read_input(session.interrupts, buffer)) {
       writer.write(piece);
       done.bytes += piece.size();
     }

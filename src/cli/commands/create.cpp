@@ -16,12 +16,12 @@ class CreateCommand : public Command {
     return {.name = "create",
             .group = Group::machines,
             .summary = "Make a named machine without starting it",
-            .usage = "[flags] NAME [IMAGE]",
-            .example = "holt create dev --cpus 4 -m 2G"};
+            .usage = "[flags] NEW_NAME [IMAGE]",
+            .examples = {"holt create dev --cpus 4 -m 2G"}};
   }
 
   void declare(Options& options) override {
-    options.argument("NAME", name_, "Name of the machine");
+    options.argument("NEW_NAME", name_, "Name of the machine");
     options.optional_argument("IMAGE", image_, "Image (default: the default image)");
     options.flag("--start", start_, "Start it too");
     machine_.declare(options);

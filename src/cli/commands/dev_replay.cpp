@@ -19,7 +19,7 @@ class DevReplayCommand : public Command {
             .group = Group::agents,
             .summary = "Answer as a model provider does, from a script, until interrupted",
             .usage = "[flags] FILE",
-            .example = "holt dev replay examples/primes.replay.jsonl"};
+            .examples = {"holt dev replay examples/primes.replay.jsonl"}};
   }
 
   void declare(Options& options) override {

@@ -215,7 +215,7 @@ class DoctorCommand : public Command {
             .group = Group::host,
             .summary = "Check whether machines can run here, and say what is missing",
             .usage = "[flags]",
-            .example = "holt doctor --fix --bundle report.tar"};
+            .examples = {"holt doctor --fix --bundle report.tar"}};
   }
 
   void declare(Options& options) override {

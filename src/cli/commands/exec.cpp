@@ -25,8 +25,10 @@ class ExecCommand : public Command {
             .group = Group::machines,
             .summary = "Run a command in a machine, which is started when it is not running",
             .usage = "[flags] NAME COMMAND [ARGUMENT...]",
-            .example = "tar c . | holt exec dev tar x -C /work",
+            .examples = {"holt exec dev ls -l /", "holt exec -it dev bash",
+                         "tar c . | holt exec dev tar x -C /work"},
             .tail = Tail::guest_argv,
+            .tail_argument = "NAME",
             .failure_code = k_exit_engine};
   }
 

@@ -15,7 +15,7 @@ class HelpCommand : public Command {
             .group = Group::host,
             .summary = "Explain all verbs, or one",
             .usage = "[VERB]",
-            .example = "holt help run"};
+            .examples = {"holt help run"}};
   }
 
   void declare(Options& options) override {

@@ -21,7 +21,7 @@ class ImageBuildDefaultCommand : public Command {
             .group = Group::images,
             .summary = "Make the default image from Debian's packages, with mmdebstrap",
             .usage = "[flags]",
-            .example = "holt image build-default --include nodejs --name node:1"};
+            .examples = {"holt image build-default --include nodejs --name node:1"}};
   }
 
   void declare(Options& options) override {

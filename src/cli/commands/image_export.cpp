@@ -24,7 +24,7 @@ class ImageExportCommand : public Command {
             .group = Group::images,
             .summary = "Write an image as a tar that 'docker load' and 'holt image import' read",
             .usage = "[flags] REFERENCE -o FILE|-",
-            .example = "holt image export app:1 -o app.tar"};
+            .examples = {"holt image export app:1 -o app.tar"}};
   }
 
   void declare(Options& options) override {

@@ -20,7 +20,9 @@ class ImageImportCommand : public Command {
         .group = Group::images,
         .summary = "Make an image of a file or folder: OCI layout, 'docker save' archive, root file system",
         .usage = "[flags] FILE|FOLDER|- [NAME]",
-        .example = "docker save app | holt image import -"};
+        .examples = {"docker save app | holt image import -",
+                     "holt image import ./layout app:1 --select app:1",
+                     "holt image import root.tar.gz mine:1 --env LANG=C.UTF-8 --cmd /bin/sh"}};
   }
 
   void declare(Options& options) override {

@@ -15,7 +15,7 @@ class ImageInspectCommand : public Command {
             .group = Group::images,
             .summary = "Print everything known of images as a JSON array",
             .usage = "[flags] REFERENCE...",
-            .example = "holt image inspect holt/default",
+            .examples = {"holt image inspect holt/default"},
             .takes_format = true};
   }
 
@@ -29,7 +29,10 @@ class ImageInspectCommand : public Command {
     Json list = Json::array();
     for_each_name(
         session, names_,
-        [&](const std::string& name) { list.push_back(whole_image_json(store.resolve(name), users)); },
+        [&](const std::string& name) {
+          with_near_image(session, name,
+                          [&] { list.push_back(whole_image_json(store.resolve(name), users)); });
+        },
         [&] { session.print_objects(list); });
     return ToolExit{};
   }

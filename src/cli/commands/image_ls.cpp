@@ -19,7 +19,7 @@ class ImageLsCommand : public Command {
             .group = Group::images,
             .summary = "List the images of this host",
             .usage = "[flags]",
-            .example = "holt images",
+            .examples = {"holt images"},
             .takes_format = true};
   }
 

@@ -17,7 +17,7 @@ class ImagePruneCommand : public Command {
             .group = Group::images,
             .summary = "Delete images without a name, and layers that no image needs",
             .usage = "[flags]",
-            .example = "holt image prune --all --older-than 7d --dry-run"};
+            .examples = {"holt image prune --all --older-than 7d --dry-run"}};
   }
 
   void declare(Options& options) override {

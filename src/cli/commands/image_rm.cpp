@@ -15,7 +15,7 @@ class ImageRmCommand : public Command {
             .group = Group::images,
             .summary = "Take references away, and images with their last reference",
             .usage = "[flags] REFERENCE...",
-            .example = "holt image rm mine:latest"};
+            .examples = {"holt image rm mine:latest"}};
   }
 
   void declare(Options& options) override {
@@ -27,7 +27,8 @@ class ImageRmCommand : public Command {
     image::Store store(session.host().directories);
     Successes removed(session);
     auto remove = [&](const std::string& name) {
-      store.remove(name, {.in_use = force_ ? nullptr : used_by_machines(session)});
+      with_near_image(session, name,
+                      [&] { store.remove(name, {.in_use = force_ ? nullptr : used_by_machines(session)}); });
       removed.add(name);
     };
     for_each_name(session, names_, remove, [&] { removed.print(); });

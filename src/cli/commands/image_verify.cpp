@@ -13,7 +13,7 @@ class ImageVerifyCommand : public Command {
             .group = Group::images,
             .summary = "Read all images against their digests; 1 when one is damaged",
             .usage = "[flags]",
-            .example = "holt image verify"};
+            .examples = {"holt image verify"}};
   }
 
   Outcome run(Session& session) override {

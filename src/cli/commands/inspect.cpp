@@ -14,7 +14,7 @@ class InspectCommand : public Command {
             .group = Group::machines,
             .summary = "Print everything known of machines as a JSON array",
             .usage = "[flags] NAME...",
-            .example = "holt inspect dev --format '{{.state}} {{.accelerator}}'",
+            .examples = {"holt inspect dev --format '{{.state}} {{.accelerator}}'"},
             .takes_format = true};
   }
 

@@ -41,7 +41,7 @@ std::unique_ptr<Command> make_pause() {
                   .group = Group::machines,
                   .summary = "Freeze the processors of machines; their memory stays",
                   .usage = "[flags] NAME...",
-                  .example = "holt pause dev"},
+                  .examples = {"holt pause dev"}},
       [](Session& session, Machine& machine) { machine.pause(session.call()); });
 }
 
@@ -51,7 +51,7 @@ std::unique_ptr<Command> make_suspend() {
                   .group = Group::machines,
                   .summary = "Save the memory of machines to disk and free it; processes go on after a start",
                   .usage = "[flags] NAME...",
-                  .example = "holt suspend dev"},
+                  .examples = {"holt suspend dev"}},
       [](Session& session, Machine& machine) { machine.suspend(session.call()); });
 }
 
@@ -61,7 +61,7 @@ std::unique_ptr<Command> make_resume() {
                   .group = Group::machines,
                   .summary = "Let paused or suspended machines go on",
                   .usage = "[flags] NAME...",
-                  .example = "holt resume dev"},
+                  .examples = {"holt resume dev"}},
       [](Session& session, Machine& machine) { machine.resume(session.start_options()); });
 }
 

@@ -35,13 +35,13 @@ class LogsCommand : public Command {
               .group = Group::machines,
               .summary = "Print what happened to a machine: 'logs --events'",
               .usage = "[flags] NAME",
-              .example = "holt events -f dev"};
+              .examples = {"holt events -f dev"}};
     }
     return {.name = "logs",
             .group = Group::machines,
             .summary = "Print the console or the events of a machine, also of one that was stopped",
             .usage = "[flags] NAME",
-            .example = "holt logs -n 50 dev"};
+            .examples = {"holt logs -n 50 dev"}};
   }
 
   void declare(Options& options) override {

@@ -22,7 +22,7 @@ class LsCommand : public Command {
             .group = Group::machines,
             .summary = "List machines: those that run, or all",
             .usage = "[flags]",
-            .example = "holt ls -a --json",
+            .examples = {"holt ls -a --json"},
             .takes_format = true};
   }
 
@@ -57,7 +57,9 @@ class LsCommand : public Command {
       for (const auto& info : machines) session.output.line(info.name);
     } else if (session.globals.format) {
       for (const auto& info : machines) {
-        session.output.line(format_template(*session.globals.format, object_of(session, info)));
+        auto object = object_of(session, info);
+        auto unknown = object.contains("id") ? UnknownKey::refused : UnknownKey::empty;
+        session.output.line(format_template(*session.globals.format, object, unknown));
       }
     } else {
       print_table(session, machines);

@@ -20,7 +20,7 @@ class PruneCommand : public Command {
             .group = Group::host,
             .summary = "Delete ended machines, images without machines, templates out of use",
             .usage = "[flags]",
-            .example = "holt prune --machines --older-than 7d --dry-run"};
+            .examples = {"holt prune --machines --older-than 7d --dry-run"}};
   }
 
   void declare(Options& options) override {

@@ -18,7 +18,8 @@ class PullCommand : public Command {
             .group = Group::images,
             .summary = "Fetch images from their registries",
             .usage = "[flags] REFERENCE...",
-            .example = "holt pull python:3.12-alpine"};
+            .examples = {"holt pull python:3.12-alpine",
+                         "holt pull --ca-file ca.pem registry.example:5000/team/app@sha256:9f86d0..."}};
   }
 
   void declare(Options& options) override {

@@ -20,7 +20,7 @@ class RmCommand : public Command {
             .group = Group::machines,
             .summary = "Delete machines and their disks",
             .usage = "[flags] NAME...",
-            .example = "holt rm -f dev"};
+            .examples = {"holt rm -f dev"}};
   }
 
   void declare(Options& options) override {
@@ -40,7 +40,9 @@ class RmCommand : public Command {
         if (matches_all(info, filters)) names_.push_back(info.name);
       }
       if (!names_.empty() && !force_) {
-        confirm_deletion(session, "rm", fmt::format("{} machines and their disks", names_.size()),
+        confirm_deletion(session, "rm",
+                         names_.size() == 1 ? fmt::format("the machine {} and its disk", names_.front())
+                                            : fmt::format("{} machines and their disks", names_.size()),
                          "Give --force, or the names.");
       }
     }
@@ -58,7 +60,8 @@ class RmCommand : public Command {
     try {
       Machine::open(name, session.host()).remove(options);
     } catch (const Error& error) {
-      if (force_ && error.code() == ErrorCode::not_found) return;
+      if (error.code() == ErrorCode::not_found && force_) return;
+      if (error.code() == ErrorCode::not_found) throw no_such_machine(session, name);
       throw;
     }
     removed.add(name);

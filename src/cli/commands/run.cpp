@@ -27,8 +27,11 @@ class RunCommand : public Command {
             .group = Group::machines,
             .summary = "Run one command in a new machine",
             .usage = "[flags] [IMAGE] [--] [COMMAND [ARGUMENT...]]",
-            .example = "holt run -- python3 -c 'print(2**10)'",
+            .examples = {"holt run -- python3 -c 'print(2**10)'",
+                         "holt run -d --name web -m 2G -e LANG=C.UTF-8 -- python3 -m http.server",
+                         "holt run -it python:3.12-alpine"},
             .tail = Tail::guest_argv,
+            .tail_argument = "IMAGE",
             .failure_code = k_exit_engine};
   }
 

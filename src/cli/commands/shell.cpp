@@ -42,7 +42,7 @@ class ShellCommand : public Command {
             .group = Group::machines,
             .summary = "Open a login shell in a machine, which is started when it is not running",
             .usage = "[flags] NAME",
-            .example = "holt shell dev",
+            .examples = {"holt shell dev"},
             .failure_code = k_exit_engine};
   }
 

@@ -16,7 +16,7 @@ class StartCommand : public Command {
             .group = Group::machines,
             .summary = "Start machines; quiet for those that run",
             .usage = "[flags] NAME...",
-            .example = "holt start dev"};
+            .examples = {"holt start dev"}};
   }
 
   void declare(Options& options) override {

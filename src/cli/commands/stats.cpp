@@ -33,7 +33,7 @@ class StatsCommand : public Command {
             .group = Group::machines,
             .summary = "Show what machines use: processors, memory, disk",
             .usage = "[flags] [NAME...]",
-            .example = "holt stats --no-stream dev"};
+            .examples = {"holt stats --no-stream dev"}};
   }
 
   void declare(Options& options) override {

@@ -16,7 +16,7 @@ class StopCommand : public Command {
             .group = Group::machines,
             .summary = "Flush and stop machines; their disks stay",
             .usage = "[flags] NAME...",
-            .example = "holt stop dev"};
+            .examples = {"holt stop dev"}};
   }
 
   void declare(Options& options) override {

@@ -19,7 +19,7 @@ class UpdateCommand : public Command {
             .group = Group::machines,
             .summary = "Change the size, the environment, the labels or the idle time of a machine",
             .usage = "[flags] NAME",
-            .example = "holt update dev --disk 40G --label team=red"};
+            .examples = {"holt update dev --disk 40G --label team=red"}};
   }
 
   void declare(Options& options) override {

@@ -18,7 +18,7 @@ class VersionCommand : public Command {
             .group = Group::host,
             .summary = "Print the versions of holt and its engine",
             .usage = "[flags]",
-            .example = "holt version --json"};
+            .examples = {"holt version --json"}};
   }
 
   Outcome run(Session& session) override {

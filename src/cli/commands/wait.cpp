@@ -18,7 +18,7 @@ class WaitCommand : public Command {
             .group = Group::machines,
             .summary = "Wait until a machine is ready, has ended, or its command has",
             .usage = "[flags] NAME",
-            .example = "holt run -d --name job -- make test && holt wait --for exit job"};
+            .examples = {"holt run -d --name job -- make test && holt wait --for exit job"}};
   }
 
   void declare(Options& options) override {
