@@ -1,5 +1,5 @@
 # What `cmake --install` puts where: headers, libraries and the config package for users of the C++ interface, holt into
-# bin, the programs that it starts into libexec/holt. find_package(holt) then gives holt::holt.
+# bin, the programs that it starts into libexec/holt, manual pages and completions into share. find_package(holt) then gives holt::holt.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -29,6 +29,11 @@ install(FILES "${PROJECT_BINARY_DIR}/holtConfig.cmake" "${PROJECT_BINARY_DIR}/ho
 
 if(TARGET holt)
   install(TARGETS holt RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  get_target_property(pages holt_pages HOLT_PAGES)
+  install(DIRECTORY "${pages}/man1" DESTINATION ${CMAKE_INSTALL_MANDIR})
+  install(FILES "${pages}/bash" DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME holt)
+  install(FILES "${pages}/zsh" DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _holt)
+  install(FILES "${pages}/fish" DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME holt.fish)
 endif()
 foreach(program holt-monitor holt-guest holt-prepare)
   if(TARGET ${program})

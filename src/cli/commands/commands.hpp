@@ -44,6 +44,10 @@ std::unique_ptr<Command> make_dev_replay();
 std::unique_ptr<Command> make_doctor();
 std::unique_ptr<Command> make_version();
 std::unique_ptr<Command> make_help();
+std::unique_ptr<Command> make_completion();
+std::unique_ptr<Command> make_dev_man();
+/// What completion scripts ask, not for people: `holt __complete WORD...`.
+std::unique_ptr<Command> make_complete();
 /// The verbs of the published grammar that this version refuses.
 void add_later_verbs(Commands& commands);
 

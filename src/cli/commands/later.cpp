@@ -9,9 +9,8 @@
 namespace holt::cli {
 namespace {
 
-constexpr std::array<std::string_view, 11> k_later_verbs{"fork",       "clone",      "snapshot",   "serve",
-                                                         "mcp",        "rename",     "port",       "config",
-                                                         "completion", "agent chat", "agent tools"};
+constexpr std::array<std::string_view, 10> k_later_verbs{
+    "fork", "clone", "snapshot", "serve", "mcp", "rename", "port", "config", "agent chat", "agent tools"};
 
 class LaterVerb : public Command {
  public:
@@ -21,7 +20,7 @@ class LaterVerb : public Command {
             .group = Group::host,
             .summary = "Comes with a later version",
             .usage = "",
-            .example = "holt help",
+            .examples = {"holt help"},
             .tail = Tail::anything};
   }
   Outcome run(Session&) override { throw later_error(fmt::format("'holt {}'", name_)); }
