@@ -128,9 +128,7 @@ FileLock BlobStore::lock(std::string_view digest, const CancellationToken& cance
 }
 
 std::optional<FileLock> BlobStore::try_lock(std::string_view digest) const {
-  fs::path file = Folders{images_}.blob_lock(digest);
-  make_private_directory(file.parent_path());
-  return FileLock::try_acquire(file);
+  return image::try_lock(Folders{images_}.blob_lock(digest));
 }
 
 std::uint64_t BlobStore::discard(std::string_view digest) const {

@@ -175,14 +175,11 @@ std::optional<ReferenceRecord> look_up(const Folders& folders, std::string_view 
 }
 
 FileLock lock_entry(const Folders& folders, std::string_view digest, Deadline deadline) {
-  fs::path path = folders.entry_lock(digest);
-  make_private_directory(path.parent_path());
-  return FileLock::acquire(path, deadline);
+  return wait_for_lock(folders.entry_lock(digest), deadline);
 }
 
 FileLock lock_references(const Folders& folders) {
-  make_private_directory(folders.references_lock().parent_path());
-  return FileLock::acquire(folders.references_lock(), Deadline::after(k_lock_wait));
+  return wait_for_lock(folders.references_lock(), Deadline::after(k_lock_wait));
 }
 
 void place_entry(const Folders& folders, const fs::path& fresh, std::string_view digest) {

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -32,22 +33,42 @@ fs::path Folders::reference(std::string_view canonical) const {
 }
 
 fs::path Folders::entry_lock(std::string_view digest) const {
-  return images / "locks" / (digest_digits(digest) + ".lock");
+  return locks() / (digest_digits(digest) + ".lock");
 }
 
 fs::path Folders::build_lock(std::string_view digest) const {
-  return images / "locks" / fmt::format("build-{}.lock", digest_digits(digest));
+  return locks() / fmt::format("{}{}.lock", k_build_lock, digest_digits(digest));
 }
 
 fs::path Folders::blob_lock(std::string_view digest) const {
-  return images / "locks" / fmt::format("blob-{}.lock", digest_digits(digest));
+  return locks() / fmt::format("{}{}.lock", k_blob_lock, digest_digits(digest));
+}
+
+bool has_name(const FileLock& lock) {
+  struct stat status{};
+  return ::fstat(lock.fd(), &status) == 0 && status.st_nlink > 0;
+}
+
+std::optional<FileLock> try_lock(const fs::path& file) {
+  make_private_directory(file.parent_path());
+  while (true) {
+    auto lock = FileLock::try_acquire(file);
+    if (!lock || has_name(*lock)) return lock;
+  }
+}
+
+FileLock wait_for_lock(const fs::path& file, Deadline deadline) {
+  make_private_directory(file.parent_path());
+  while (true) {
+    FileLock lock = FileLock::acquire(file, deadline);
+    if (has_name(lock)) return lock;
+  }
 }
 
 FileLock wait_for_lock(const fs::path& file, const CancellationToken& cancel) {
-  make_private_directory(file.parent_path());
   while (true) {
     cancel.throw_if_cancelled();
-    if (auto lock = FileLock::try_acquire(file)) return std::move(*lock);
+    if (auto lock = try_lock(file)) return std::move(*lock);
     // OFD locks have no wait that anything else can end.
     pollfd cancelled{.fd = cancel.fd(), .events = POLLIN, .revents = 0};
     ::poll(&cancelled, 1, k_lock_pause_ms);

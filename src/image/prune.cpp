@@ -12,6 +12,9 @@
 #include <chrono>
 #include <filesystem>
 #include <set>
+#include <unistd.h>
+
+#include <fmt/format.h>
 
 namespace holt::image {
 namespace fs = std::filesystem;
@@ -31,6 +34,7 @@ class Pruning {
     Staging clears_what_dead_builders_left(folders_.staging());
     for (const std::string& digest : read_digests(folders_)) prune_image(digest);
     prune_blobs();
+    if (!options_.dry_run) prune_locks();
     return std::move(report_);
   }
 
@@ -95,6 +99,28 @@ class Pruning {
       report_.blobs.push_back(digest);
       report_.bytes += disk_bytes(blobs_.path(digest)) + disk_bytes(blobs_.partial(digest));
     }
+  }
+
+  /// Files of locks outlive what they were for, since whoever waits for one has it open.
+  void prune_locks() const {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folders_.locks(), error)) {
+      if (!is_left_over(entry.path())) continue;
+      auto lock = try_lock(entry.path());
+      if (lock && is_left_over(entry.path())) ::unlink(entry.path().c_str());
+    }
+  }
+
+  /// Whether it is the lock of an image or blob that is not here.
+  bool is_left_over(const fs::path& lock) const {
+    std::string name = lock.stem();
+    bool of_blob = name.starts_with(k_blob_lock);
+    for (std::string_view kind : {k_blob_lock, k_build_lock}) {
+      if (name.starts_with(kind)) name.erase(0, kind.size());
+    }
+    std::string digest = fmt::format("sha256:{}", name);
+    if (!is_digest(digest)) return false;
+    return of_blob ? !blobs_.is_begun(digest) : !fs::exists(folders_.entry(digest));
   }
 
   void add(const FreedBlobs& freed) {

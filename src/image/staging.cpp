@@ -2,9 +2,7 @@
 
 #include "holt/base/error.hpp"
 #include "holt/base/ids.hpp"
-
-#include <cerrno>
-#include <sys/stat.h>
+#include "image/folders.hpp"
 
 namespace holt::image {
 namespace fs = std::filesystem;
@@ -34,13 +32,6 @@ void clear_abandoned(const fs::path& staging) {
   }
 }
 
-/// True when the lock file that is held is still the one of that name: another may have cleared it in
-/// between.
-bool is_linked(const FileLock& lock) {
-  struct stat status{};
-  return ::fstat(lock.fd(), &status) == 0 && status.st_nlink > 0;
-}
-
 }  // namespace
 
 Staging::Staging(const fs::path& staging) {
@@ -49,7 +40,7 @@ Staging::Staging(const fs::path& staging) {
   do {
     path_ = staging / random_hex(16);
     lock_ = FileLock::try_acquire(lock_of(path_));
-  } while (!lock_ || !is_linked(*lock_));
+  } while (!lock_ || !has_name(*lock_));
   make_private_directory(path_);
 }
 

@@ -1,11 +1,14 @@
 // A pull beside removals: what it found here, or has just put here, may go at any moment.
 #include "image/ext4_reader.hpp"
+#include "image/folders.hpp"
 #include "image/store_fixture.hpp"
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 namespace holt::image {
+namespace fs = std::filesystem;
 namespace {
 
 using test::FakeImage;
@@ -66,6 +69,58 @@ TEST_F(RemovalRace, IMG_32_EveryPullBesidePrunesSucceeds) {
     done = true;
   }
   expect_sound();
+}
+
+TEST_F(RemovalRace, IMG_32_LocksOfWhatHasGoneGoWithAPrune) {
+  FakeImage kept({.layers = {TarBuilder().file("a", "1").finish()}});
+  FakeImage gone({.layers = three_layers()});
+  acquire_image(kept, "kept:1");
+  auto locks = files_in("locks");
+  acquire_image(gone, "gone:1");
+  EXPECT_GT(files_in("locks"), locks);
+  store_.remove("gone:1");
+  Folders folders{store_.folder()};
+  {
+    auto held = try_lock(folders.blob_lock(gone.layer(0)));
+    ASSERT_TRUE(held);
+    prune(store_, {.dry_run = true});
+    prune(store_);
+    EXPECT_EQ(files_in("locks"), locks + 1) << "what is held stays";
+    EXPECT_TRUE(has_name(*held));
+  }
+  prune(store_);
+  EXPECT_EQ(files_in("locks"), locks);
+  acquire_image(gone, "gone:1");
+  prune(store_, {.all = true});
+  EXPECT_EQ(files_in("locks"), 1U) << "that of the names stays";
+}
+
+TEST_F(RemovalRace, IMG_32_ALockHasOneHolderBesidePrunesThatTakeItsFile) {
+  fs::path file = Folders{store_.folder()}.blob_lock("sha256:" + std::string(64, 'a'));
+  std::atomic<int> holders = 0;
+  std::atomic<int> turns = 0;
+  std::atomic<bool> done = false;
+  auto hold = [&](FileLock held) {
+    EXPECT_EQ(++holders, 1);
+    EXPECT_TRUE(has_name(held));
+    ++turns;
+    --holders;
+  };
+  std::jthread pruner([&] {
+    Store store(store_.folder());
+    while (!done) prune(store);
+  });
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&, waits = i % 2 == 0] {
+        for (int turn = 0; turn < 100; ++turn)
+          hold(waits ? wait_for_lock(file, cancel_) : wait_for_lock(file, Deadline::never()));
+      });
+    }
+  }
+  done = true;
+  EXPECT_EQ(turns, 400);
 }
 
 TEST_F(RemovalRace, IMG_07_TheBeginningOfADownloadThatHasNoByteYetIsTaken) {
