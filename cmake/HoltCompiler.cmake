@@ -22,7 +22,8 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Dev)
 endif()
 
-option(HOLT_SANITIZE "Build with AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
+set(HOLT_SANITIZE OFF CACHE STRING "ON: AddressSanitizer and UndefinedBehaviorSanitizer; thread: ThreadSanitizer")
+set_property(CACHE HOLT_SANITIZE PROPERTY STRINGS OFF ON thread)
 
 add_library(holt_flags INTERFACE)
 # -fPIC everywhere, programs too: one precompiled header serves libraries and programs.
@@ -31,10 +32,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False positives in a moved std::expected inside a coroutine.
   target_compile_options(holt_flags INTERFACE -Wno-error=maybe-uninitialized)
 endif()
-if(HOLT_SANITIZE)
+if(HOLT_SANITIZE STREQUAL "thread")
+  set(HOLT_SANITIZE_FLAGS -fsanitize=thread)
+elseif(HOLT_SANITIZE)
   # The checks left out cost compile time on Asio and find what ASan finds too.
   set(HOLT_SANITIZE_FLAGS -fsanitize=address,undefined -fno-sanitize=null,alignment,object-size,vptr
     -fno-sanitize-recover=undefined)
+endif()
+if(HOLT_SANITIZE)
   target_compile_options(holt_flags INTERFACE ${HOLT_SANITIZE_FLAGS})
   target_link_options(holt_flags INTERFACE ${HOLT_SANITIZE_FLAGS})
 endif()

@@ -36,7 +36,7 @@ class LayerMemory : public test::LayerTest {
   static constexpr std::uint64_t k_mib = std::uint64_t{1} << 20;
 
   void SetUp() override {
-    if (holt::test::k_address_sanitizer) GTEST_SKIP() << "a sanitizer's own memory is what would be measured";
+    if (holt::test::k_sanitizer) GTEST_SKIP() << "a sanitizer's own memory is what would be measured";
   }
 
   /// A layer's tar by its pieces; behind the last one they are empty.

@@ -119,7 +119,7 @@ class MeasuredChild {
 class PullMemory : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (holt::test::k_address_sanitizer) GTEST_SKIP() << "a sanitizer's own memory is what would be measured";
+    if (holt::test::k_sanitizer) GTEST_SKIP() << "a sanitizer's own memory is what would be measured";
   }
 
   /// Just below a mebibyte of variables, as execve(2) counts.

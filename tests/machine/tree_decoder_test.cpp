@@ -29,7 +29,7 @@ std::size_t allocated() {
 }
 
 TEST(TreeDecoder, FILES_12_CHAN_15_NamesWithoutEndStayWithin256MiB) {
-  if (test::k_address_sanitizer) GTEST_SKIP() << "the sanitizer's allocator takes more for each name";
+  if (test::k_sanitizer) GTEST_SKIP() << "the sanitizer's allocator takes more for each name";
   // Names that are costly: too long to lie within a string, short beside what a node of a set takes.
   for (std::size_t length : {16u, 200u}) {
     SCOPED_TRACE(length);

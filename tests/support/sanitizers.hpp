@@ -7,6 +7,9 @@
 #if __has_feature(address_sanitizer)
 #define HOLT_ADDRESS_SANITIZER 1
 #endif
+#if __has_feature(thread_sanitizer)
+#define HOLT_THREAD_SANITIZER 1
+#endif
 #endif
 
 #ifdef HOLT_ADDRESS_SANITIZER
@@ -24,6 +27,13 @@ inline constexpr bool k_address_sanitizer = false;
 struct LeakedOnPurpose {
   LeakedOnPurpose() {}
 };
+#endif
+
+/// One that has an allocator of its own, and takes memory and time of its own for what is tested.
+#ifdef HOLT_THREAD_SANITIZER
+inline constexpr bool k_sanitizer = true;
+#else
+inline constexpr bool k_sanitizer = k_address_sanitizer;
 #endif
 
 }  // namespace holt::test
