@@ -2,6 +2,7 @@
 
 #include "holt/base/error.hpp"
 #include "holt/base/log.hpp"
+#include "machine/event_log.hpp"
 #include "machine/host_facts.hpp"
 
 #include <sys/stat.h>
@@ -89,6 +90,8 @@ void end_life(const MachineFolder& folder, const ProcessIdentity& monitor) {
   auto deadline = Deadline::after(k_remove_deadline);
   auto status = folder.read_status();
   bool is_its = status.monitor == monitor;
+  EventLog(folder.event_log())
+      .append({.kind = std::string(k_killed_event), .message = "It did not answer a stop and is killed"});
   bool ended = kill_and_wait(monitor, deadline);
   if (is_its && status.vmm) ended = kill_and_wait(*status.vmm, deadline) && ended;
   if (!ended) throw_unkillable(folder);

@@ -15,6 +15,10 @@
 
 namespace holt::machine {
 
+/// Written before a monitor is killed: those who wait for it learn from it why it has gone.
+inline constexpr std::string_view k_removing_event = "removing";
+inline constexpr std::string_view k_killed_event = "killed";
+
 /// A value; opens the file for each call.
 class EventLog {
  public:

@@ -126,7 +126,11 @@ void remove_machine(const MachineFolders& folders, const MachineFolder& folder,
                 fmt::format("The VMM of {} cannot be ended; its disk is kept", name_of(folder)),
                 {.subject = name_of(folder), .retryable = true});
   }
-  if (!lock) lock = end_by_force(folder, deadline);
+  if (!lock) {
+    EventLog(folder.event_log())
+        .append({.kind = std::string(k_removing_event), .message = "It is removed while it runs"});
+    lock = end_by_force(folder, deadline);
+  }
   folders.erase(folder);
 }
 

@@ -1,5 +1,7 @@
 #include "machine/stream_connection.hpp"
 
+#include "holt/base/log.hpp"
+#include "machine/event_log.hpp"
 #include "machine/guest_link.hpp"
 #include "machine/socket_address.hpp"
 
@@ -81,7 +83,7 @@ std::unique_ptr<StreamConnection> StreamConnection::open(const MachineFolder& fo
                 {.subject = name});
   }
   std::unique_ptr<StreamConnection> connection(
-      new StreamConnection(connect_to(folder, name, wait), name, effect, sending));
+      new StreamConnection(connect_to(folder, name, wait), folder, effect, sending));
   std::unique_lock lock(connection->mutex_);
   // Together: the greeting costs no round trip.
   connection->send(lock, {.type = FrameType::hello}, encode(Hello{.program = "holt"}), wait);
@@ -90,9 +92,10 @@ std::unique_ptr<StreamConnection> StreamConnection::open(const MachineFolder& fo
   return connection;
 }
 
-StreamConnection::StreamConnection(Fd socket, std::string subject, Effect effect, Sending sending)
+StreamConnection::StreamConnection(Fd socket, MachineFolder folder, Effect effect, Sending sending)
     : socket_(std::move(socket)),
-      subject_(std::move(subject)),
+      folder_(std::move(folder)),
+      subject_(folder_.path().filename().string()),
       effect_(effect),
       sending_policy_(sending),
       parser_(Side::server) {}
@@ -460,8 +463,28 @@ void StreamConnection::fail(Error error) {
   if (!broken_) broken_ = std::move(error);
 }
 
+std::string StreamConnection::why_lost() const {
+  try {
+    // Whoever kills a monitor says so before.
+    auto events = EventLog(folder_.event_log()).read();
+    auto last = events.empty() ? MachineEvent{} : events.back();
+    if (last.kind == k_removing_event || !folder_.exists()) {
+      return fmt::format("The machine {} was removed", subject_);
+    }
+    if (last.kind == k_killed_event) return fmt::format("The machine {} was stopped by force", subject_);
+    // Its last word may not have reached a client that reads slowly.
+    if (last.kind == "stopped" || last.kind == "suspended") {
+      return fmt::format("The machine {} was {}", subject_, last.kind);
+    }
+    if (last.kind == "failed") return fmt::format("The machine {} failed: {}", subject_, last.message);
+  } catch (const Error& e) {
+    logger("machine")->debug("{}", e.what());
+  }
+  return fmt::format("The connection to the machine {} ended", subject_);
+}
+
 Error StreamConnection::lost() const {
-  auto text = fmt::format("The connection to the machine {} ended", subject_);
+  auto text = why_lost();
   // The monitor greets before it looks at the request.
   if (!greeted_) return {ErrorCode::guest_lost, text, {.subject = subject_, .retryable = true}};
   if (effect_ == Effect::none) return {ErrorCode::guest_lost, text, {.subject = subject_}};

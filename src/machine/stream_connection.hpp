@@ -93,7 +93,7 @@ class StreamConnection {
   void abandon() noexcept;
 
  private:
-  StreamConnection(Fd socket, std::string subject, Effect effect, Sending sending);
+  StreamConnection(Fd socket, MachineFolder folder, Effect effect, Sending sending);
 
   /// Waits until ready() holds, reading the socket meanwhile. `lock` is held whenever ready() runs.
   template <class Ready>
@@ -110,6 +110,8 @@ class StreamConnection {
   void say_cancel();
   void fail(Error error);
   Error lost() const;
+  /// What ended a connection without a last word, as far as the machine's folder tells.
+  std::string why_lost() const;
   Error other_version(std::uint32_t version) const;
   /// The earlier of a call's deadline and that of the first answer, while there is none.
   Deadline due(Deadline deadline) const { return answered_ ? deadline : deadline.earlier(answer_deadline_); }
@@ -125,6 +127,7 @@ class StreamConnection {
   void set_alarms();
 
   const Fd socket_;
+  const MachineFolder folder_;
   const std::string subject_;
   const Effect effect_;
   const Sending sending_policy_;

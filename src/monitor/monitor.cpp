@@ -49,8 +49,10 @@ std::optional<Fd> open_process(const std::optional<ProcessIdentity>& process) {
   return fd;
 }
 
-Error stopped_error(const std::string& name) {
-  return {ErrorCode::guest_lost, fmt::format("The machine {} was stopped", name), {.subject = name}};
+/// `by`: who or what stopped it.
+Error stopped_error(const std::string& name, const std::string& by) {
+  return {
+      ErrorCode::guest_lost, fmt::format("The machine {} was stopped by {}", name, by), {.subject = name}};
 }
 
 }  // namespace
@@ -81,7 +83,8 @@ Monitor::Monitor(StartedMachine started, Launch launch, MachineRecord record, Ma
   relay_ = std::make_unique<Relay>(
       loop_, std::move(started_.link).release(), started_.channel,
       RelayEvents{
-          .on_stop = [this](std::uint32_t grace_ms, StopAnswer answer) { stop(grace_ms, std::move(answer)); },
+          .on_stop = [this](std::uint32_t grace_ms,
+                            StopAnswer answer) { stop(grace_ms, "a call", std::move(answer)); },
           .on_own_request = [this](const Request& request,
                                    Answer answer) { take_request(request, std::move(answer)); },
           .on_guest_gone =
@@ -156,15 +159,17 @@ void Monitor::watch_owner() {
 void Monitor::owner_ended() {
   if (stopping_) return;
   owner_ended_ = true;
+  stopped_by_ = "the end of the program that started it";
   if (launch_.ownership != Ownership::stopped) return kill_vmm();
   note("owner-ended", "The program that started it has ended; it stops");
-  stop(static_cast<std::uint32_t>(std::chrono::milliseconds(k_orphan_grace).count()), {});
+  stop(static_cast<std::uint32_t>(std::chrono::milliseconds(k_orphan_grace).count()), stopped_by_, {});
 }
 
 void Monitor::watch_signals() {
-  signals_.async_wait([this](const boost::system::error_code& error, int) {
+  signals_.async_wait([this](const boost::system::error_code& error, int number) {
     if (error) return;
-    stop(static_cast<std::uint32_t>(std::chrono::milliseconds(k_owned_grace).count()), {});
+    stop(static_cast<std::uint32_t>(std::chrono::milliseconds(k_owned_grace).count()),
+         fmt::format("signal {} to its monitor", number), {});
     watch_signals();
   });
 }
@@ -253,7 +258,7 @@ void Monitor::check_idle() {
     if (record_.config.idle_stop) ask_status();
     if (is_idle(record_.config.idle_stop, last_active_)) {
       note("idle", "It was idle and stops");
-      return stop(2000, {});
+      return stop(2000, "its idle time", {});
     }
     if (is_idle(record_.config.idle_suspend, last_client_)) {
       note("idle", "It was idle and is suspended");
@@ -293,11 +298,12 @@ void Monitor::ask_status() {
   });
 }
 
-void Monitor::stop(std::uint32_t grace_ms, StopAnswer answer) {
+void Monitor::stop(std::uint32_t grace_ms, std::string by, StopAnswer answer) {
   if (answer) stop_answers_.push_back(std::move(answer));
   // Its memory is written and its VMM about to end: whoever asks finds it suspended then.
   if (suspension_ || std::exchange(stopping_, true)) return;
-  if (suspending_) give_up_suspension(stopped_error(record_.config.name));
+  stopped_by_ = std::move(by);
+  if (suspending_) give_up_suspension(stopped_error(record_.config.name, stopped_by_));
   clock_.stop();
   status_.state = MachineState::stopping;
   write_status();
@@ -305,7 +311,7 @@ void Monitor::stop(std::uint32_t grace_ms, StopAnswer answer) {
                                 fmt::format("The machine {} is stopping", record_.config.name),
                                 {.subject = record_.config.name, .retryable = true}));
   // The guest program ends its commands now; how they end then says nothing about what they were asked to do.
-  relay_->interrupt_streams(stopped_error(record_.config.name));
+  relay_->interrupt_streams(stopped_error(record_.config.name, stopped_by_));
   unflushed_ = MachineFailure{.code = ErrorCode::storage_error,
                               .message = "The machine ended before it had written out its disk"};
   relay_->ask(ShutdownRequest{.grace_ms = grace_ms}, [this](const std::expected<std::string, Error>& reply) {
@@ -322,7 +328,8 @@ void Monitor::stop(std::uint32_t grace_ms, StopAnswer answer) {
 void Monitor::note_shutdown(const std::expected<std::string, Error>& reply) {
   if (ending_) return;
   if (reply) return unflushed_.reset();
-  unflushed_->message = fmt::format("The guest did not write out its disk: {}", reply.error().what());
+  if (unflushed_)
+    unflushed_->message = fmt::format("The guest did not write out its disk: {}", reply.error().what());
 }
 
 void Monitor::quit_vmm() {
@@ -396,16 +403,13 @@ void Monitor::vmm_ended() {
   finish(std::move(ending));
 }
 
-void Monitor::note_end() {
-  switch (ending_->state) {
-    case MachineState::suspended:
-      return note("suspended", "Its memory is in files and its VMM has ended");
-    case MachineState::failed:
-      return note("failed", ending_->failure->message, ending_->failure->code);
-    default:
-      if (ending_->failure) return note("stopped", ending_->failure->message, ending_->failure->code);
-      return note("stopped", "Its disk is written out and its VMM has ended");
+void Monitor::note_end(const Ending& ending) {
+  if (ending.state == MachineState::suspended) {
+    return note("suspended", "Its memory is in files and its VMM has ended");
   }
+  const char* kind = ending.state == MachineState::failed ? "failed" : "stopped";
+  if (ending.failure) return note(kind, ending.failure->message, ending.failure->code);
+  note(kind, "Its disk is written out and its VMM has ended");
 }
 
 void Monitor::finish(Ending ending) {
@@ -415,7 +419,7 @@ void Monitor::finish(Ending ending) {
     failure.emplace(ending_->failure->code, ending_->failure->message,
                     ErrorDetails{.subject = record_.config.name});
   }
-  note_end();
+  note_end(*ending_);
   bool suspended = ending_->state == MachineState::suspended;
   if (suspended) {
     for (auto& answer : std::exchange(suspend_answers_, {})) answer(encode(Done{}));
@@ -425,14 +429,15 @@ void Monitor::finish(Ending ending) {
   }
   for (auto& answer : std::exchange(stop_answers_, {})) answer(failure);
   for (auto& answer : std::exchange(suspend_answers_, {})) {
-    answer(std::unexpected(failure.value_or(stopped_error(record_.config.name))));
+    answer(std::unexpected(failure.value_or(stopped_error(record_.config.name, stopped_by_))));
   }
   // Whoever hears of the end and asks for the state is not told that it still runs.
   if (!suspended && status_.state != MachineState::stopping) {
     status_.state = MachineState::stopping;
     write_status();
   }
-  relay_->end_streams(failure && !suspended ? *failure : stopped_error(record_.config.name));
+  auto stopped = stopped_error(record_.config.name, suspended ? "its suspension" : stopped_by_);
+  relay_->end_streams(failure && !suspended ? *failure : stopped);
   loop_.stop();
 }
 

@@ -69,14 +69,15 @@ class Monitor {
   void answer_stats(Answer answer);
   void resize_disk(std::uint64_t bytes, Answer answer);
 
-  void stop(std::uint32_t grace_ms, StopAnswer answer);
+  /// `by`: who or what stops it, for those whose commands it interrupts.
+  void stop(std::uint32_t grace_ms, std::string by, StopAnswer answer);
   void quit_vmm();
   void vmm_ended();
   void note_shutdown(const std::expected<std::string, Error>& reply);
   void kill_vmm();
   void fail(const Error& reason);
   void finish(Ending ending);
-  void note_end();
+  void note_end(const Ending& ending);
 
   boost::asio::io_context loop_;
   StartedMachine started_;
@@ -102,6 +103,7 @@ class Monitor {
   std::chrono::steady_clock::time_point last_active_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_client_ = std::chrono::steady_clock::now();
   bool stopping_ = false;
+  std::string stopped_by_ = "a call";
   bool owner_ended_ = false;
   bool out_of_space_ = false;  ///< QEMU holds the guest until the host's disk has room
   bool asking_status_ = false;

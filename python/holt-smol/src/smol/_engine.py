@@ -64,7 +64,8 @@ def _sentence(error: holt.Error) -> str:
 
 
 def _was_stopped(error: holt.Error) -> bool:
-    return any("was stopped" in text for text in (error.message, *error.causes))
+    texts = (error.message, *error.causes)
+    return any(word in text for text in texts for word in ("was stopped", "was removed"))
 
 
 def _with_details(translated: SmolError, error: holt.Error) -> SmolError:
