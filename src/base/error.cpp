@@ -3,6 +3,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <sys/resource.h>
 #include <utility>
 
 #include <fmt/format.h>
@@ -98,9 +99,28 @@ ErrorCode error_code_of_errno(int error_number) {
   }
 }
 
+namespace {
+
+/// The way out of a limit of the host: its name, what it is, how it is raised.
+std::string hint_of_errno(int error_number) {
+  rlimit files{};
+  switch (error_number) {
+    case EMFILE:
+      if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return "Raise the limit of open files with 'ulimit -n'.";
+      return fmt::format("A process may have {} files open here; raise that with 'ulimit -n'.",
+                         files.rlim_cur);
+    case ENFILE:
+      return "The host's own limit of open files is reached (sysctl fs.file-max).";
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
 Error system_error(int error_number, const std::string& action, std::string subject) {
   return Error(error_code_of_errno(error_number), fmt::format("{}: {}", action, ::strerror(error_number)),
-               {.subject = std::move(subject)});
+               {.subject = std::move(subject), .hint = hint_of_errno(error_number)});
 }
 
 std::string printable(std::string_view text, std::size_t limit) {

@@ -86,11 +86,23 @@ std::optional<std::string> read_file_if_exists(const std::filesystem::path& path
   return read_whole(fd, path, limit);
 }
 
+namespace {
+
+/// Names the file, which says what disk is full.
+Error write_error(int error_number, int fd) {
+  std::error_code none;
+  auto path = std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", fd), none).string();
+  if (!path.starts_with('/')) return system_error(error_number, "write");
+  return system_error(error_number, fmt::format("write {}", path), path);
+}
+
+}  // namespace
+
 void write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     ssize_t n = ::write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw system_error(errno, "write");
+    if (n < 0) throw write_error(errno, fd);
     bytes.remove_prefix(static_cast<std::size_t>(n));
   }
 }

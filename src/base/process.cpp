@@ -122,6 +122,16 @@ bool parent_is_gone(const Launch& launch) {
   fail(launch, k_stage_program);
 }
 
+Error start_error(int error_number, const ProcessSpec& spec) {
+  auto action = fmt::format("start {}", spec.argv[0]);
+  if (error_number != EAGAIN) return system_error(error_number, action, spec.argv[0]);
+  return {
+      ErrorCode::limit_exceeded,
+      fmt::format("{}: no more processes may be started", action),
+      {.subject = spec.argv[0],
+       .hint = "The limit of processes of the user or the container is reached ('ulimit -u', pids.max)."}};
+}
+
 void throw_if_failed(const Fd& report_pipe, const ProcessSpec& spec) {
   std::array<int, 3> report{};
   ssize_t n = 0;
@@ -137,7 +147,7 @@ void throw_if_failed(const Fd& report_pipe, const ProcessSpec& spec) {
                           fmt::format("Could not set up the process of {}: step {}: {}", spec.argv[0],
                                       report[2], std::strerror(report[1])));
   }
-  throw system_error(report[1], fmt::format("start {}", spec.argv[0]), spec.argv[0]);
+  throw start_error(report[1], spec);
 }
 
 /// fork(), with namespaces where they are asked for.
@@ -190,7 +200,7 @@ Process Process::start(const ProcessSpec& spec) {
         ChildStageError::k_namespaces, errno,
         fmt::format("Could not make the namespaces of {}: {}", spec.argv[0], std::strerror(errno)));
   }
-  if (pid < 0) throw system_error(errno, fmt::format("start {}", spec.argv[0]), spec.argv[0]);
+  if (pid < 0) throw start_error(errno, spec);
   if (pid == 0) become(launch);
   Process process;
   process.pid_ = pid;

@@ -147,8 +147,14 @@ std::filesystem::path on_path(const std::string& name) {
 
 std::string ask(const std::filesystem::path& qemu, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), qemu.string());
-  auto result =
-      run_process({.argv = arguments, .env = {{"LC_ALL", "C"}}}, {.deadline = Deadline::after(10s)});
+  ProcessResult result;
+  try {
+    result = run_process({.argv = arguments, .env = {{"LC_ALL", "C"}}}, {.deadline = Deadline::after(10s)});
+  } catch (const Error& e) {
+    if (e.code() != ErrorCode::storage_error && e.code() != ErrorCode::permission_denied) throw;
+    throw Error(ErrorCode::hypervisor_unavailable, fmt::format("Could not start QEMU: {}", e.what()),
+                {.subject = qemu.string(), .hint = "Install qemu-system-x86, or set HOLT_QEMU."});
+  }
   if (result.status.exit_code != 0) {
     throw Error(ErrorCode::hypervisor_unavailable,
                 fmt::format("{} {} failed: {}", qemu.string(), arguments[1], printable(result.err, 400)),

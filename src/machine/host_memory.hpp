@@ -13,4 +13,11 @@ std::uint64_t host_memory_bytes();
 /// by its deadline, or by the host's out-of-memory killer. `host_bytes` of 0 refuses nothing.
 void check_memory_fits(unsigned memory_mb, std::uint64_t host_bytes);
 
+/// Bytes of addresses that a process started here may have, RLIMIT_AS of getrlimit(2); the largest number for
+/// no limit.
+std::uint64_t address_space_bytes();
+
+/// Throws LIMIT_EXCEEDED when the memory of a machine of that size does not fit into `bytes` of addresses.
+void check_address_space(unsigned memory_mb, std::uint64_t bytes);
+
 }  // namespace holt::machine

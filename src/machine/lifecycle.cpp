@@ -138,6 +138,7 @@ void await_end(const MachineFolder& folder) {
 
 Launch prepare_launch(const Resources& resources, const StartOptions& options, const HostConfig& host) {
   check_memory_fits(resources.memory_mb, host_memory_bytes());
+  check_address_space(resources.memory_mb, address_space_bytes());
   auto tell = [&](StartProgress::Step step, const std::string& text) {
     if (options.on_progress) options.on_progress({.step = step, .text = text});
   };

@@ -1,5 +1,6 @@
 #include "machine/template.hpp"
 
+#include "holt/base/disk_space.hpp"
 #include "holt/base/encoding.hpp"
 #include "holt/base/error.hpp"
 #include "holt/base/files.hpp"
@@ -66,6 +67,12 @@ void make_memory_file(const std::filesystem::path& path, unsigned memory_mb) {
   if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(memory_mb) << 20) != 0) {
     throw system_error(errno, fmt::format("make {}", path.string()), path);
   }
+}
+
+/// QEMU writes into a mapping of a file: where that finds no room for a page, it is killed without a word.
+bool is_full(const std::filesystem::path& folder) {
+  constexpr std::uint64_t k_pages = std::uint64_t{64} << 10;
+  return free_disk_bytes(folder).value_or(k_pages) < k_pages;
 }
 
 /// Boots, waits for the guest program and writes both files.
@@ -272,6 +279,12 @@ Template TemplateStore::build(const TemplateShape& shape, const TemplateProgress
         boot_and_save(shape, staging, progress.deadline);
         break;
       } catch (const Error& e) {
+        if (e.code() != ErrorCode::storage_full && is_full(staging.folder)) {
+          throw Error(ErrorCode::storage_full, fmt::format("No room for a template in {}", folder_.string()),
+                      {.subject = folder_.string(),
+                       .hint = "Make room there, for example with 'holt prune'.",
+                       .causes = {e.what()}});
+        }
         bool final = attempt > 1 || e.code() == ErrorCode::storage_full || progress.deadline.passed();
         if (final) throw;
         remove_tree(staging.memory());

@@ -60,7 +60,8 @@ Vmm Vmm::start(const QemuCommand& command) {
     return {std::move(jailed), QmpClient(std::move(qmp_here)), std::move(agent_here),
             std::move(console_here)};
   } catch (const Error& e) {
-    if (e.code() == ErrorCode::not_supported) throw;
+    // Neither is mended by another QEMU.
+    if (e.code() == ErrorCode::not_supported || e.code() == ErrorCode::limit_exceeded) throw;
     throw Error(ErrorCode::hypervisor_unavailable, fmt::format("Could not start QEMU: {}", e.what()),
                 {.subject = command.qemu.string(), .hint = "Install qemu-system-x86, or set HOLT_QEMU."});
   }

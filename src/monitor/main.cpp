@@ -139,6 +139,17 @@ void finish(const Launch& launch, const MachineRecord& record, const MachineFold
   }
 }
 
+/// Of itself and some clients. Below that it would lose them without a word.
+void require_descriptors() {
+  constexpr rlim_t k_fewest = 64;
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= k_fewest) return;
+  throw Error(ErrorCode::limit_exceeded,
+              fmt::format("The monitor of a machine may have {} files open here and needs {}", files.rlim_cur,
+                          k_fewest),
+              {.hint = "Raise the limit of open files, also the hard one, with 'ulimit -n'."});
+}
+
 int run(const std::filesystem::path& path) {
   // The lock is held by being open; it must not get into QEMU.
   Fd lock(k_lock_fd);
@@ -153,6 +164,7 @@ int run(const std::filesystem::path& path) {
   try {
     launch = decode_launch(read_to_end(launch_source.get(), std::size_t{16} << 20));
     launch_source.reset();
+    require_descriptors();
     status = starting_status(launch);
     record = folder.read_record();
     // Of a suspension that was not finished, or of a resume that failed.

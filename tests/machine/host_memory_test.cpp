@@ -2,6 +2,8 @@
 
 #include "holt/base/error.hpp"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 namespace holt::machine {
@@ -25,6 +27,18 @@ TEST(HostMemory, MachineLargerThanTheHostIsRefusedWithBothSizes) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_config);
     EXPECT_STREQ(error.what(), "A memory of 16385 MiB is more than the 16384 MiB of this host");
+  }
+}
+
+TEST(HostMemory, LIFE_10_TooFewAddressesAreRefusedWithTheLimitsName) {
+  EXPECT_NO_THROW(check_address_space(1024, std::numeric_limits<std::uint64_t>::max()));
+  EXPECT_NO_THROW(check_address_space(1024, 2 * k_gib));
+  try {
+    check_address_space(1024, k_gib);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::limit_exceeded);
+    EXPECT_NE(error.hint().find("ulimit -v"), std::string::npos) << error.hint();
   }
 }
 
