@@ -60,6 +60,13 @@ void add_status(MachineInfo& info, const MachineFolder& folder) {
   const auto& status = observed.status;
   info.state = state_of(folder, observed);
   if (info.state != MachineState::running) info.reason = status.failure;
+  if (!observed.monitored && !std::filesystem::exists(folder.disk())) {
+    info.state = MachineState::failed;
+    info.reason =
+        MachineFailure{.code = ErrorCode::storage_error,
+                       .message = fmt::format("The disk of {} is gone; remove the machine", info.name),
+                       .at = wall_now()};
+  }
   info.started_at = status.started_at;
   info.accelerator = status.accelerator;
   info.boot_kind = status.boot_kind;

@@ -26,6 +26,7 @@ class Observing : public ::testing::Test {
     record.config.name = "dev";
     record.machine_id = "0123456789abcdef0123456789abcdef";
     write_file_atomically(staged.folder.path() / "machine.json", encode_record(record));
+    write_file_atomically(staged.folder.path() / "disk.qcow2", "disk");
     return folders.publish(std::move(staged), "dev");
   }
 
