@@ -41,6 +41,11 @@ void Interrupts::set_patience(std::chrono::milliseconds patience) {
   patience_ = patience;
 }
 
+void Interrupts::set_last_words(std::function<void()> say) {
+  std::lock_guard lock(mutex_);
+  last_words_ = std::move(say);
+}
+
 std::chrono::milliseconds Interrupts::patience() const {
   std::lock_guard lock(mutex_);
   return patience_;
@@ -65,8 +70,16 @@ void Interrupts::watch() {
     }
     auto taken = signal();
     if (taken && !end.at()) end = Deadline::after(patience());
-    if (taken && end.passed()) ::_exit(128 + *taken);
+    if (taken && end.passed()) {
+      std::lock_guard lock(mutex_);
+      end_process(*taken);
+    }
   }
+}
+
+void Interrupts::end_process(int signal_number) {
+  if (last_words_) last_words_();
+  ::_exit(128 + signal_number);
 }
 
 void Interrupts::take(int signal_number) {
@@ -75,7 +88,7 @@ void Interrupts::take(int signal_number) {
     std::lock_guard lock(mutex_);
     receiver = receiver_;
     if (!receiver && signal_number == SIGWINCH) return;
-    if (!receiver && signal_) ::_exit(128 + signal_number);
+    if (!receiver && signal_) end_process(signal_number);
     if (!receiver) signal_ = signal_number;
     // Under the lock, so that a receiver is never called after its redirection has ended.
     if (receiver) receiver(signal_number);

@@ -32,6 +32,9 @@ class Interrupts {
   /// How long the program may take to end after the first signal. For verbs that have more to clean up.
   /// Of no effect after that signal. Thread-safe.
   void set_patience(std::chrono::milliseconds patience);
+  /// What is called right before the process is ended although it has not wound up, with the watching
+  /// thread's locks held: it must not wait for anything. Thread-safe.
+  void set_last_words(std::function<void()> say);
   /// The signal that cancelled token().
   std::optional<int> signal() const;
 
@@ -50,6 +53,7 @@ class Interrupts {
  private:
   void watch();
   void take(int signal_number);
+  [[noreturn]] void end_process(int signal_number);
   std::chrono::milliseconds patience() const;
 
   CancellationToken token_;
@@ -58,6 +62,7 @@ class Interrupts {
   // A user who interrupts waits three seconds at most; the rest is for the exit itself.
   std::chrono::milliseconds patience_ = std::chrono::milliseconds(2500);
   std::function<void(int)> receiver_;
+  std::function<void()> last_words_;
   Fd signals_;
   Fd end_read_;
   Fd end_write_;

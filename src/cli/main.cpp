@@ -80,6 +80,10 @@ int run_program(const std::vector<std::string>& argv) {
                  json ? ErrorStyle::json : ErrorStyle::text);
     }
   };
+  interrupts.set_last_words([&output, json = asks_for_json(argv, commands)] {
+    auto document = dump_json(error_json(Error(ErrorCode::cancelled, "The operation was cancelled"))) + "\n";
+    output.last_words(json ? document : "", json ? document : "holt: interrupted\n");
+  });
   auto fail = [&](const Error& error) {
     show(error);
     return code_of(error, named_command(argv, commands), interrupts);

@@ -34,6 +34,13 @@ int write_whole(int fd, std::string_view bytes) {
   return 0;
 }
 
+/// What goes through without waiting.
+void write_if_ready(int fd, std::string_view bytes) {
+  pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
+  if (::poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0) [[maybe_unused]]
+    auto written = ::write(fd, bytes.data(), bytes.size());
+}
+
 winsize terminal_size() {
   winsize size{};
   if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
@@ -132,6 +139,15 @@ void Output::clear_progress() {
   std::lock_guard lock(mutex_);
   if (progress_shown_ == 0) return;
   write_whole(STDERR_FILENO, erase_lines(std::exchange(progress_shown_, 0)));
+}
+
+void Output::last_words(std::string_view result, std::string_view message) {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  std::string text = progress_shown_ > 0 ? erase_lines(std::exchange(progress_shown_, 0)) : "";
+  text += message;
+  write_if_ready(STDERR_FILENO, text);
+  if (!printed_ && !result.empty()) write_if_ready(STDOUT_FILENO, result);
 }
 
 }  // namespace holt::cli

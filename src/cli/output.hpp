@@ -37,6 +37,10 @@ class Output {
   void progress(const std::vector<std::string>& lines);
   void clear_progress();
 
+  /// For a process that is about to end: `result` to standard output where that has got nothing, `message` to
+  /// standard error. Waits neither for a reader nor for another thread; what that would need is left out.
+  void last_words(std::string_view result, std::string_view message);
+
   bool printed() const { return printed_; }  ///< whether standard output got anything
   bool out_is_terminal() const { return out_is_terminal_; }
   bool err_is_terminal() const { return err_is_terminal_; }

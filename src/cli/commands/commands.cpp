@@ -19,9 +19,9 @@ Commands make_commands() {
                     make_image_rm,     make_image_prune,
                     make_image_verify, make_image_build_default,
                     make_build,        make_agent_run,
-                    make_dev_replay,   make_dev_man,
-                    make_doctor,       make_version,
-                    make_help,         make_completion,
+                    make_dev_replay,   make_doctor,
+                    make_version,      make_help,
+                    make_completion,   make_dev_man,
                     make_complete}) {
     commands.push_back(make());
   }
