@@ -41,7 +41,8 @@ std::string_view MeteredSource::read() {
   std::string_view piece = below_.read();
   count_ += piece.size();
   if (count_ > limit_) {
-    throw Error(ErrorCode::limit_exceeded, fmt::format("the image unpacks to more than {} bytes", limit_));
+    throw Error(ErrorCode::limit_exceeded, fmt::format("the image unpacks to more than {} bytes", limit_),
+                {.hint = k_bytes_hint});
   }
   digest_.update(piece);
   return piece;

@@ -48,6 +48,10 @@ class FdSource final : public ByteSource {
   std::string buffer_;
 };
 
+/// For an image with more bytes than Limits::unpacked_bytes or file_bytes.
+inline constexpr const char* k_bytes_hint =
+    "HOLT_IMAGE_MAX_BYTES allows more, as far as the image's disk goes.";
+
 /// Counts and digests what passes through, and stops it above `limit` bytes.
 class MeteredSource final : public ByteSource {
  public:

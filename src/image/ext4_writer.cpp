@@ -32,20 +32,13 @@ std::string error_text(errcode_t code) {
   return error_message(code);
 }
 
-void check(errcode_t code, const char* action) {
-  if (code == 0) return;
-  if (code == EXT2_ET_BLOCK_ALLOC_FAIL || code == EXT2_ET_INODE_ALLOC_FAIL) {
-    throw Error(ErrorCode::limit_exceeded, fmt::format("{}: the image does not fit its disk", action),
-                {.hint = "Use an image with less in it."});
-  }
-  if (code == EXT2_ET_EA_NO_SPACE) {
-    throw Error(ErrorCode::limit_exceeded,
-                fmt::format("{}: more extended attributes than ext4 can hold", action));
-  }
-  // Only a full disk takes a part of what is written.
-  if (code == EXT2_ET_SHORT_WRITE) throw system_error(ENOSPC, action);
-  if (code > 0 && code < 256) throw system_error(static_cast<int>(code), action);
-  throw Error(ErrorCode::storage_error, fmt::format("{}: {}", action, error_text(code)));
+/// What does not fit the disk that every machine of the image begins with.
+Error too_large(std::uint64_t disk_bytes, std::string_view what) {
+  return {
+      ErrorCode::limit_exceeded,
+      fmt::format("{}: the image does not fit its disk of {} MiB", what, disk_bytes >> 20),
+      {.hint = "Use an image with less in it, and copy the rest into a machine with a larger --disk; in "
+               "C++, PullOptions::disk_bytes and ImportSourceOptions::disk_bytes make the image's larger."}};
 }
 
 void write_at(int fd, std::string_view bytes, std::uint64_t offset) {
@@ -69,7 +62,7 @@ struct Ext4Writer::Content {
 };
 
 Ext4Writer::Ext4Writer(const std::filesystem::path& path, std::uint64_t bytes)
-    : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) {
+    : disk_bytes_(bytes), file_(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)) {
   if (!file_) throw system_error(errno, "make the image's file system", path.string());
   if (::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0) {
     int number = errno;
@@ -80,6 +73,20 @@ Ext4Writer::Ext4Writer(const std::filesystem::path& path, std::uint64_t bytes)
         {.subject = path.string(), .hint = "ulimit -f, or the file system, allows only smaller ones."});
   }
   lay_out(path, bytes);
+}
+
+void Ext4Writer::check(errcode_t code, const char* action) const {
+  if (code == 0) return;
+  if (code == EXT2_ET_BLOCK_ALLOC_FAIL || code == EXT2_ET_INODE_ALLOC_FAIL)
+    throw too_large(disk_bytes_, action);
+  if (code == EXT2_ET_EA_NO_SPACE) {
+    throw Error(ErrorCode::limit_exceeded,
+                fmt::format("{}: more extended attributes than ext4 can hold", action));
+  }
+  // Only a full disk takes a part of what is written.
+  if (code == EXT2_ET_SHORT_WRITE) throw system_error(ENOSPC, action);
+  if (code > 0 && code < 256) throw system_error(static_cast<int>(code), action);
+  throw Error(ErrorCode::storage_error, fmt::format("{}: {}", action, error_text(code)));
 }
 
 Ext4Writer::~Ext4Writer() {
@@ -111,8 +118,7 @@ void Ext4Writer::lay_out(const std::filesystem::path& path, std::uint64_t bytes)
 Ext4Writer::Inode Ext4Writer::next_inode() {
   // A tenth stays for the machine's user.
   if (last_inode_ >= fs_->super->s_inodes_count / 10 * 9) {
-    throw Error(ErrorCode::limit_exceeded,
-                fmt::format("the image has more than {} files, too many for its disk", last_inode_));
+    throw too_large(disk_bytes_, fmt::format("make more than {} files", last_inode_));
   }
   return ++last_inode_;
 }

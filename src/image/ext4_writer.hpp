@@ -69,6 +69,7 @@ class Ext4Writer {
 
   void lay_out(const std::filesystem::path& path, std::uint64_t bytes);
   Inode next_inode();
+  void check(long code, const char* action) const;
   std::uint64_t take_block();
   void put_block(std::uint64_t logical, std::string_view block);
   void flush_tail();
@@ -85,6 +86,7 @@ class Ext4Writer {
   void punch_freed() const;
   void add_system_files(const Uuid& uuid);
 
+  std::uint64_t disk_bytes_;
   Fd file_;  ///< data blocks go here directly; libext2fs writes everything else through its own descriptor
   struct_ext2_filsys* fs_ = nullptr;
   Inode last_inode_ = 0;

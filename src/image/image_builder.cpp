@@ -19,9 +19,12 @@ constexpr std::uint64_t k_report_entries = 5000;
 constexpr std::uint64_t k_usual_window_bytes = std::uint64_t{9} << 20;
 constexpr std::string_view k_lost_and_found = "lost+found";
 
-[[noreturn]] void refuse(ErrorCode code, const TarMember& member, std::string_view reason) {
-  throw Error(code, fmt::format("member {} of the archive, '{}', {}", member.index,
-                                printable(member.path, 200), reason));
+[[noreturn]] void refuse(ErrorCode code, const TarMember& member, std::string_view reason,
+                         const char* hint = "") {
+  throw Error(
+      code,
+      fmt::format("member {} of the archive, '{}', {}", member.index, printable(member.path, 200), reason),
+      {.hint = hint});
 }
 
 [[noreturn]] void refuse(const Refusal& refusal, const TarMember& member) {
@@ -190,7 +193,8 @@ Ext4Writer::Inode ImageBuilder::add_content(TarReader& reader, const TarMember& 
 Ext4Writer::Inode ImageBuilder::add_file(TarReader& reader, const TarMember& member,
                                          const Metadata& metadata) {
   if (member.size > options_.limits.file_bytes) {
-    refuse(ErrorCode::limit_exceeded, member, fmt::format("has {} bytes", member.size));
+    refuse(ErrorCode::limit_exceeded, member,
+           fmt::format("has {} bytes, more than {}", member.size, options_.limits.file_bytes), k_bytes_hint);
   }
   fs_.begin_file();
   missing_bytes_ = member.is_sparse ? 0 : member.size;
@@ -203,7 +207,7 @@ Ext4Writer::Inode ImageBuilder::add_file(TarReader& reader, const TarMember& mem
     missing_bytes_ -= std::min<std::uint64_t>(missing_bytes_, data->bytes.size());
     if (done_.unpacked_bytes > options_.limits.unpacked_bytes) {
       refuse(ErrorCode::limit_exceeded, member,
-             fmt::format("brings the image above {} bytes", options_.limits.unpacked_bytes));
+             fmt::format("brings the image above {} bytes", options_.limits.unpacked_bytes), k_bytes_hint);
     }
     keep(member, [&] { fs_.write(data->offset, data->bytes); });
     step();

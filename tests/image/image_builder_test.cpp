@@ -309,6 +309,14 @@ TEST_F(ImageBuilderTest, StopsAtItsLimits) {
   EXPECT_EQ(code_of(files, {.unpacked_bytes = 100}), ErrorCode::limit_exceeded);
   EXPECT_EQ(code_of(files, {.file_bytes = 9}), ErrorCode::limit_exceeded);
   EXPECT_EQ(code_of(TarBuilder().file("a/b/c/d", ""), {.path_depth = 2}), ErrorCode::limit_exceeded);
+  for (const Limits& limits : {Limits{.unpacked_bytes = 100}, Limits{.file_bytes = 9}}) {
+    try {
+      build({files.finish()}, limits);
+      ADD_FAILURE() << "the image was accepted";
+    } catch (const Error& error) {
+      EXPECT_NE(error.hint().find("HOLT_IMAGE_MAX_BYTES"), std::string::npos) << error.what();
+    }
+  }
 }
 
 TEST_F(ImageBuilderTest, AFullDiskIsALimitNotACrash) {
@@ -319,6 +327,9 @@ TEST_F(ImageBuilderTest, AFullDiskIsALimitNotACrash) {
     FAIL() << "70 MB fit a disk of 64 MiB";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::limit_exceeded) << error.what();
+    EXPECT_NE(std::string_view(error.what()).find("its disk of 64 MiB"), std::string_view::npos)
+        << error.what();
+    EXPECT_NE(error.hint().find("--disk"), std::string::npos) << error.hint();
   }
 }
 

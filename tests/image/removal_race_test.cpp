@@ -112,6 +112,7 @@ TEST_F(RemovalRace, IMG_32_ALockHasOneHolderBesidePrunesThatTakeItsFile) {
   });
   {
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&, waits = i % 2 == 0] {
         for (int turn = 0; turn < 100; ++turn)
