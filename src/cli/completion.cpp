@@ -189,7 +189,7 @@ std::string_view argument_at(const VerbFacts& verb, std::size_t index) {
 
 constexpr std::string_view k_bash = R"(# bash completion of holt; to load it: source <(holt completion bash)
 _holt() {
-  local holt=${COMP_WORDS[0]/#\~/$HOME} rest=${COMP_LINE:0:COMP_POINT} words=() trimmed line i
+  local holt=${COMP_WORDS[0]/#\~/$HOME} rest=${COMP_LINE:0:COMP_POINT} words=() paths=() trimmed line i
   # bash cuts words also at ':' and '='; what no space stands before goes on with the word in front.
   for ((i = 0; i < COMP_CWORD; i++)); do
     trimmed=${rest#"${rest%%[![:space:]]*}"}
@@ -209,8 +209,8 @@ _holt() {
   COMPREPLY=()
   while IFS= read -r line; do
     case $line in
-      :files) compopt -o filenames; mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$current") ;;
-      :folders) compopt -o filenames; mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -d -- "$current") ;;
+      :files) mapfile -t paths < <(compgen -f -- "$current") ;;
+      :folders) mapfile -t paths < <(compgen -d -- "$current") ;;
       *)
         line=${line%%$'\t'*}
         if [[ $line == *: ]]; then compopt -o nospace; fi
@@ -218,6 +218,11 @@ _holt() {
         ;;
     esac
   done < <("$holt" __complete "${words[@]:1}" 2> /dev/null)
+  # Not in vain: it would put a backslash before the colon of a machine.
+  if ((${#paths[@]} > 0)); then
+    compopt -o filenames
+    COMPREPLY+=("${paths[@]}")
+  fi
 }
 complete -F _holt holt
 )";

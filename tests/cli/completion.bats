@@ -52,6 +52,17 @@ expect_offers() {
   expect_offers folder "holt --home fo" holt --home fo
 }
 
+@test "CompletionOfBashTakesAMachineForAFileOnlyBesideFiles" {
+  options() {
+    bash --noprofile --norc -c 'compopt() { echo "$2"; }; source <(holt completion bash)
+      COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=($1) COMP_CWORD=2; _holt' bash "$1"
+  }
+  cd "$BATS_TEST_TMPDIR"
+  [ "$(options 'holt cp dev')" = nospace ]
+  touch device
+  [ "$(options 'holt cp dev')" = $'nospace\nfilenames' ]
+}
+
 @test "CompletionIsQuietAndMakesNothing" {
   rm -rf "$HOLT_HOME"
   holt_ __complete exec ""
@@ -78,6 +89,11 @@ expect_offers() {
   holt completion fish > "$BATS_TEST_TMPDIR/holt.fish"
   run env HOME="$BATS_TEST_TMPDIR" fish --no-config -c "source $BATS_TEST_TMPDIR/holt.fish; complete -C 'holt exec w'"
   [ "$output" = web ]
+}
+
+@test "FRONT-02 AScriptOfCompletionsAsJsonIsAStringOfIt" {
+  holt_ --json completion fish
+  expect_json '.shell == "fish" and (.script | contains("complete -c holt"))'
 }
 
 @test "CompletionOfAnUnknownShellIsUsage" {

@@ -33,6 +33,13 @@ guest() { "$HOLT" exec files "$@" < /dev/null; }
   [ "$(guest sh -c 'diff -r /root/tar /root/again && echo same')" = same ]
 }
 
+@test "WhatIsNotCopiedIsNamedAsTheUserNamedIt" {
+  echo x > f
+  holt_ cp f files:/root/none/f
+  expect_code 1
+  expect_err_has "not copied: f: "
+}
+
 @test "FILES-04 ATarThatLeadsOutOfItsTargetIsKeptInIt" {
   mkdir d && echo x > d/x
   tar -P -cf evil.tar --transform 's,^d/x,../../root/escaped,' d/x

@@ -23,7 +23,12 @@ class CompletionCommand : public Command {
   void declare(Options& options) override { options.argument("SHELL", shell_, "bash, zsh or fish"); }
 
   Outcome run(Session& session) override {
-    session.output.out(completion_script(shell_));
+    auto script = completion_script(shell_);
+    if (session.globals.json) {
+      session.output.json({{"shell", shell_}, {"script", script}});
+    } else {
+      session.output.out(script);
+    }
     return ToolExit{};
   }
 

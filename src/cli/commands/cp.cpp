@@ -93,10 +93,10 @@ class CpCommand : public Command {
 
  private:
   /// Names what was left out; the exit code that follows from it.
-  static int report_problems(Session& session, const CopyResult& copied) {
+  int report_problems(Session& session, const CopyResult& copied) const {
     session.output.clear_progress();
     for (const auto& problem : copied.problems) {
-      auto path = problem.path.empty() ? "the source" : problem.path;
+      auto path = problem.path.empty() ? printable(source_) : problem.path;
       bool skipped = problem.kind == CopyProblem::Kind::skipped;
       auto text = fmt::format("{}: {}: {}", skipped ? "skipped" : "not copied", path, problem.message);
       skipped ? session.note(text) : session.output.note(text);
