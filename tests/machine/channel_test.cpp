@@ -284,6 +284,11 @@ TEST(Channel, CHAN_09_AFloodOnOneStreamWaitsForItsReaderAndOthersGoOn) {
   auto stalled = open_command(fake.folder(), {.argv = {"flood"}}, {}, 0);
   ASSERT_TRUE(stalled.next({.deadline = Deadline::after(60s)}));
   for (int i = 0; i < 20; i++) EXPECT_EQ(run(fake).exit_code, 0);
+  // With its window full it can be cancelled all the same.
+  stalled.kill();
+  EXPECT_TRUE(eventually([&] { return std::ranges::count(fake.seen(), FrameType::cancel) == 1; }));
+  EXPECT_EQ(run(fake).exit_code, 0);
+  EXPECT_FALSE(fake.gone());
 }
 
 TEST(Channel, CHAN_09_PingsWithoutEndDoNotGrowTheMonitor) {

@@ -65,5 +65,30 @@ TEST(Stop, LIFE_03_IsNoSuccessWhileTheVmmLives) {
   EXPECT_FALSE(is_alive(identity));
 }
 
+TEST(Stop, LIFE_03_ARemovalThatCannotEndTheVmmKeepsTheMachine) {
+  TempDir dir;
+  MachineFolders folders(dir.path());
+  auto folder = folders.of("dev");
+  make_private_directory(folder.path());
+  write_file_atomically(folder.disk(), "disk");
+  SlowToDie vmm;
+  if (!vmm.ready()) GTEST_SKIP() << "this host has no 256 MiB to spare";
+  auto identity = vmm.identity();
+  folder.write_status({.state = MachineState::running, .vmm = identity, .host_boot_id = host_boot_id()});
+  for (auto mode : {RemoveMode::stopped_only, RemoveMode::force}) {
+    auto code = test::code_of([&] {
+      remove_machine(folders, folder, {.mode = mode, .call = {.deadline = Deadline::after(0s)}});
+      EXPECT_FALSE(is_alive(identity)) << "removed, and its VMM lives";
+    });
+    // Where it has died at once all the same, the removal has succeeded.
+    if (!code) return;
+    EXPECT_EQ(*code, ErrorCode::timeout);
+    EXPECT_TRUE(std::filesystem::exists(folder.disk()));
+  }
+  remove_machine(folders, folder, {.mode = RemoveMode::force, .call = {.deadline = test::patient()}});
+  EXPECT_FALSE(is_alive(identity));
+  EXPECT_FALSE(folder.exists());
+}
+
 }  // namespace
 }  // namespace holt::machine

@@ -238,13 +238,20 @@ TEST_F(Crash, LIFE_07_CHAN_10_AFrozenVmmIsShownRemovedAndHoldsNobodyUp) {
   machines.reserve(3);
   for (int i = 0; i < 3; i++) machines.push_back(create({.name = "frozen-" + std::to_string(i)}));
   for (const auto& m : machines) ::kill(status_of(m.name()).vmm->pid, SIGSTOP);
+  std::filesystem::create_directory(machine::MachineFolders(host.directories).root() / "damaged");
   auto begin = std::chrono::steady_clock::now();
   auto infos = Machine::list_all(host);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s) << "a list waited for a machine";
+  EXPECT_EQ(infos.size(), 4u);
   for (const auto& info : infos) {
-    EXPECT_EQ(info.state, MachineState::running) << info.name;
-    EXPECT_FALSE(info.responsive) << info.name;
+    bool damaged = info.name == "damaged";
+    EXPECT_EQ(info.state, damaged ? MachineState::failed : MachineState::running) << info.name;
+    EXPECT_EQ(info.reason.has_value(), damaged) << info.name;
+    if (!damaged) {
+      EXPECT_FALSE(info.responsive) << info.name;
+    }
   }
+  Machine::open("damaged", host).remove({.mode = RemoveMode::force});
   EXPECT_EQ(code_of([&] { machines[0].exec({"true"}, {.deadline = Deadline::after(500ms)}); }),
             ErrorCode::timeout);
   for (auto& m : machines) m.remove({.mode = RemoveMode::force});
@@ -282,15 +289,29 @@ class FullDisk : public Crash {
     Crash::TearDown();
     if (mounted_) ::umount2(small_.c_str(), MNT_DETACH);
   }
-  void fill() {
-    Fd fd(::open((small_ / "filler").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  /// Leaves `free` bytes.
+  void fill(off_t free = 0) {
+    Fd fd(::open((small_ / "filler").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
     for (std::string piece(4096, 'x'); ::write(fd.get(), piece.data(), piece.size()) > 0;) {
+    }
+    ASSERT_EQ(::ftruncate(fd.get(), ::lseek(fd.get(), 0, SEEK_END) - free), 0);
+  }
+  /// A creation is refused with the full folder's name.
+  void expect_named() {
+    try {
+      create({.name = "other"});
+      ADD_FAILURE() << "it was made";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::storage_full) << e.what();
+      EXPECT_NE((e.what() + e.subject()).find(small_.string()), std::string::npos)
+          << e.what() << " " << e.subject();
     }
   }
   void grow() { ASSERT_EQ(::mount("tmpfs", small_.c_str(), "tmpfs", MS_REMOUNT, "size=512m"), 0); }
 
- private:
   std::filesystem::path small_;
+
+ private:
   bool mounted_ = false;
 };
 
@@ -348,13 +369,32 @@ TEST_F(FullDisk, LIFE_08_ASuspensionThatFindsNoRoomSaysSoAndTheMachineRunsOn) {
 
 TEST_F(FullDisk, LIFE_08_CreateSaysSoAndListStopAndRemoveWork) {
   Removed m(create({.name = "victim"}));
+  for (off_t free : {0, 1, 4096}) {
+    SCOPED_TRACE(free);
+    fill(free);
+    expect_named();
+    EXPECT_EQ(Machine::list_all(host).size(), 1u);
+  }
   fill();
-  EXPECT_EQ(code_of([&] { create({.name = "other"}); }), ErrorCode::storage_full);
-  EXPECT_EQ(Machine::list_all(host).size(), 1u);
   auto lost = code_of([&] { m->stop({.grace = 1s}); });
   EXPECT_NE(m->state(), MachineState::running);
   EXPECT_EQ(lost, ErrorCode::storage_full);
   m->remove({.mode = RemoveMode::force});
+}
+
+TEST_F(FullDisk, LIFE_08_AFullCacheIsNamedAndWhenItHasRoomMachinesWork) {
+  host.directories.state = state.path() / "state";
+  host.directories.cache = small_;
+  for (off_t free : {0, 4096, 8 << 20}) {
+    SCOPED_TRACE(free);
+    fill(free);
+    expect_named();
+    EXPECT_TRUE(Machine::list_all(host).empty());
+  }
+  std::filesystem::remove(small_ / "filler");
+  grow();
+  Removed m(create({.resources = {.cpus = 1, .memory_mb = 192}}));
+  EXPECT_EQ(m->exec({"true"}).shell_code(), 0);
 }
 
 TEST_F(Crash, LIFE_05_ARecycledPidIsNeverSignalled) {
@@ -369,23 +409,50 @@ TEST_F(Crash, LIFE_05_ARecycledPidIsNeverSignalled) {
   m->remove({.mode = RemoveMode::force});  // alive after it: nobody was signalled
 }
 
-TEST_F(Crash, LIFE_20_DamagedRecordsAreNamedAndRemovable) {
-  {
-    Removed good(Machine::define({.name = "good"}, host));
-  }
+TEST_F(Crash, LIFE_20_DamagedMachinesAreNamedAndRemovableAndTheOthersWork) {
+  Removed good(Machine::define({.name = "good"}, host));
   auto root = machine::MachineFolders(host.directories).root();
-  std::filesystem::create_directories(root / "empty");
-  std::filesystem::create_directories(root / "binary");
-  write_file_atomically(root / "binary" / "machine.json", std::string("\0\xff", 2));
-  std::filesystem::create_directories(root / "folder" / "machine.json");
+  auto record = read_file(folder("good").record_file(), std::size_t{1} << 20);
+  auto damage = [&](const std::string& name, const std::string& text) {
+    std::filesystem::copy(root / "good", root / name, std::filesystem::copy_options::recursive);
+    write_file_atomically(folder(name).record_file(), text);
+  };
+  damage("empty", "");
+  damage("cut", record.substr(0, record.size() / 2));
+  damage("binary", std::string("\0\xff", 2));
+  damage("types", R"({"format":"one","config":[],"disk_bytes":{}})");
+  damage("same-name", record);
+  damage("huge", record);
+  std::filesystem::resize_file(folder("huge").record_file(), std::uintmax_t{1} << 30);
+  damage("folder", record);
+  std::filesystem::remove(folder("folder").record_file());
+  std::filesystem::create_directory(folder("folder").record_file());
+  damage("no-record", record);
+  std::filesystem::remove(folder("no-record").record_file());
+  std::filesystem::create_directory(root / "nothing");
+  auto no_disk = Machine::define({.name = "no-disk"}, host);
+  std::filesystem::remove(folder("no-disk").disk());
+
   auto infos = Machine::list_all(host);
-  ASSERT_EQ(infos.size(), 3u);
+  ASSERT_EQ(infos.size(), 11u);
   for (const auto& info : infos) {
-    EXPECT_EQ(info.state, MachineState::failed) << info.name;
-    EXPECT_TRUE(info.reason) << info.name;
+    SCOPED_TRACE(info.name);
+    if (info.name == "good") {
+      EXPECT_EQ(info.state, MachineState::created);
+      continue;
+    }
+    EXPECT_EQ(info.state, MachineState::failed);
+    EXPECT_TRUE(info.reason);
     EXPECT_NE(code_of([&] { Machine::open(info.name, host).start(); }), std::nullopt);
-    Machine::open(info.name, host).remove({.mode = RemoveMode::force});
   }
+  EXPECT_NE(no_disk.info().reason.value_or(MachineFailure{}).message.find("disk of no-disk is gone"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder("no-disk").disk())) << "a disk was made behind the user's back";
+  for (const auto& info : infos) {
+    if (info.name != "good") Machine::open(info.name, host).remove({.mode = RemoveMode::force});
+  }
+  good->start();
+  EXPECT_EQ(good->exec({"true"}).shell_code(), 0);
 }
 
 }  // namespace
