@@ -87,11 +87,14 @@ class Export {
         image_(store.resolve(reference)),
         staging_(folders_.staging()) {
     if (image_.manifest_digest.empty()) {
-      throw Error(ErrorCode::not_supported,
-                  fmt::format("export the image '{}': it was made of a root file system and has no layers",
-                              image_.reference),
-                  {.subject = image_.reference,
-                   .hint = "Export the tar that it was imported from, or copy the files out of a machine."});
+      throw Error(
+          ErrorCode::not_supported,
+          fmt::format("export the image '{}': it was made of a root file system and has no layers",
+                      image_.reference),
+          {.subject = image_.reference,
+           .hint = fmt::format("A machine of it gives a tar of its files, which can be imported: holt "
+                               "create out {}; holt start out; holt cp -a out:/ - >FILE; holt rm -f out.",
+                               image_.reference)});
     }
     list_blobs();
     hold_blobs(staging_, {digests_.begin(), digests_.end()});

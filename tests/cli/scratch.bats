@@ -44,6 +44,12 @@ static_program() {
   [ "$(cat "$BATS_TEST_TMPDIR/back")" = text ]
   "$HOLT" cp -r scratch:/ "$BATS_TEST_TMPDIR/all" || true
   cmp "$BATS_TEST_TMPDIR/all/app" "$BATS_TEST_TMPDIR/root/app"
+  # An export of it names the way: by a machine.
+  holt_ image export test/scratch:1 -o "$BATS_TEST_TMPDIR/none.tar"
+  expect_err_has "holt cp -a out:/ -"
+  "$HOLT" cp -a scratch:/ - > "$BATS_TEST_TMPDIR/root.tar"
+  tar -xOf "$BATS_TEST_TMPDIR/root.tar" ./app | cmp - "$BATS_TEST_TMPDIR/root/app"
+  "$HOLT" image import "$BATS_TEST_TMPDIR/root.tar" test/again:1 > /dev/null
   id=$("$HOLT" exec -d scratch /app)
   holt_ exec --wait "$id"
   expect_code 2
