@@ -41,6 +41,13 @@ std::vector<std::string> names_of(const CommandInfo& info) {
   return names;
 }
 
+/// The hint of a verb of other tools; empty for any other word.
+std::string done_elsewhere(std::string_view word) {
+  const auto* entry =
+      std::ranges::find(k_elsewhere, word, [](const auto& candidate) { return candidate.first; });
+  return entry == k_elsewhere.end() ? "" : std::string(entry->second);
+}
+
 bool is_hidden(const Command& command) {
   return command.info().tail == Tail::anything;
 }
@@ -53,6 +60,8 @@ Error not_in_group(std::span<const std::string> words, const std::vector<GroupMe
   bool names_one = words.size() > 1 && !words[1].starts_with('-');
   auto what = names_one ? fmt::format("has no verb '{}'", printable(words[1], 60)) : "needs one of its verbs";
   auto meant = names_one ? did_you_mean(words[1], verbs) : "";
+  if (names_one && meant.empty() && words[0] == "image") meant = done_elsewhere(words[1]);
+  if (!meant.empty() && !meant.ends_with(' ')) meant += ' ';
   return usage_error(fmt::format("'{}' {}", words[0], what),
                      fmt::format("{}Usage: holt {} {}. See 'holt {} --help'.", meant, words[0],
                                  fmt::join(verbs, "|"), words[0]));
@@ -89,9 +98,7 @@ std::vector<GroupMember> members_of(const std::string& group, const Commands& co
 Error unknown_verb(std::span<const std::string> words, const Commands& commands) {
   if (auto members = members_of(words[0], commands); !members.empty()) return not_in_group(words, members);
   auto unknown = fmt::format("unknown verb '{}'", printable(words[0], 60));
-  const auto* elsewhere = std::ranges::find(k_elsewhere, std::string_view(words[0]),
-                                            [](const auto& entry) { return entry.first; });
-  if (elsewhere != k_elsewhere.end()) return usage_error(unknown, std::string(elsewhere->second));
+  if (auto hint = done_elsewhere(words[0]); !hint.empty()) return usage_error(unknown, hint);
   std::vector<std::string> all;
   for (const auto& command : commands) {
     if (is_hidden(*command)) continue;

@@ -167,6 +167,7 @@ exce m true|unknown verb 'exce'|Did you mean 'exec'?
 rmi x|unknown verb 'rmi'|Did you mean 'image rm'?
 restart m|unknown verb 'restart'|'holt stop NAME', then 'holt start NAME'.
 push x|unknown verb 'push'|'holt image export'
+image list|'image' has no verb 'list'|Did you mean 'ls'? Usage: holt image
 image inspct x|'image' has no verb 'inspct'|Did you mean 'inspect'? Usage: holt image
 run --tiemout 3s -- true|unknown flag '--tiemout'|Did you mean '--timeout'? See 'holt run --help'.
 create -x|unknown flag '-x'|See 'holt create --help'.

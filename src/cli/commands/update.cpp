@@ -44,7 +44,8 @@ class UpdateCommand : public Command {
     bool updates =
         !changes.labels.empty() || !changes.env.empty() || changes.idle_stop || changes.idle_suspend;
     bool resizes = resize_.cpus || resize_.memory_mb || resize_.disk_gb;
-    if (!updates && !resizes) throw usage_error("nothing to change: give a flag", "See holt update --help.");
+    if (!updates && !resizes)
+      throw usage_error("nothing to change: give a flag", "See 'holt update --help'.");
     if (updates) machine.update(changes);
     resize_.call = session.call();
     if (resizes) machine.resize(resize_);
