@@ -1,4 +1,5 @@
 // The store read against its own records.
+#include "holt/base/error.hpp"
 #include "holt/image/pull.hpp"
 #include "image/blobs.hpp"
 #include "image/entries.hpp"
@@ -28,7 +29,7 @@ class Verification {
     }
     for (const std::string& digest : digests) check_image(digest);
     for (const std::string& digest : blobs_.all()) {
-      if (!checked_.contains(digest) && !is_sound_blob(digest))
+      if (!checked_.contains(digest) && !is_sound_blob(digest) && blobs_.size(digest))
         add(digest, fmt::format("the blob {} has other bytes than its name says; no image needs it", digest),
             "holt image prune");
     }
@@ -47,11 +48,44 @@ class Verification {
   }
 
   void check_lost(const ReferenceRecord& record) {
+    // It may have been placed, or its name taken away, since the folders were listed.
+    if (std::filesystem::exists(folders_.entry(record.digest)) ||
+        !read_reference(folders_, record.reference)) {
+      return;
+    }
     add(record.reference, "the image has gone that it names",
         record.manifest.empty() ? import_command(record.reference) : pull_command(record.reference));
   }
 
+  /// What is not right, or cannot be read, is looked at once more while nobody may remove or replace it.
   void check_image(const std::string& digest) {
+    auto before = static_cast<std::ptrdiff_t>(found_.size());
+    std::optional<Error> failure;
+    try {
+      look_at(digest);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::cancelled) throw;
+      failure = error;
+    }
+    if (!failure && std::ssize(found_) == before) return;
+    std::optional<FileLock> held = try_to_hold(digest);
+    if (!held && failure) throw Error(*failure);
+    if (!held) return;
+    found_.erase(found_.begin() + before, found_.end());
+    std::erase_if(checked_, [](const auto& blob) { return !blob.second; });
+    if (std::filesystem::exists(folders_.entry(digest))) look_at(digest);
+  }
+
+  /// Nothing in a store that cannot be written to, and of an image that somebody is at for long.
+  std::optional<FileLock> try_to_hold(const std::string& digest) const {
+    try {
+      return lock_entry(folders_, digest, Deadline::after(k_lock_wait));
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+
+  void look_at(const std::string& digest) {
     auto names = names_.find(digest);
     const std::string& reference = names == names_.end() ? digest : names->second.front();
     auto image = read_entry(folders_, digest);

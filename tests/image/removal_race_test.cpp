@@ -71,6 +71,23 @@ TEST_F(RemovalRace, IMG_32_EveryPullBesidePrunesSucceeds) {
   expect_sound();
 }
 
+TEST_F(RemovalRace, IMG_32_WhatComesAndGoesIsNoDamage) {
+  FakeImage fake({.layers = {TarBuilder().file("a", "1").finish()}});
+  std::atomic<bool> done = false;
+  std::jthread verifier([&] {
+    try {
+      while (!done && !HasFailure()) expect_sound();
+    } catch (const Error& error) {
+      ADD_FAILURE() << "a look at the store failed: " << error.what();
+    }
+  });
+  for (int i = 0; i < 15 && !HasFailure(); ++i) {
+    acquire_image(fake);
+    prune(store_, {.all = true});
+  }
+  done = true;
+}
+
 TEST_F(RemovalRace, IMG_32_LocksOfWhatHasGoneGoWithAPrune) {
   FakeImage kept({.layers = {TarBuilder().file("a", "1").finish()}});
   FakeImage gone({.layers = three_layers()});
