@@ -280,10 +280,9 @@ TEST(Task, BlockingWorkThrowsIntoTheAwaiter) {
 
 Task<void> wait_for_token(bool& ended) {
   co_await blocking([&](const CancellationToken& token) {
-    CancellationToken woken = token;
-    while (!woken.cancelled()) std::this_thread::yield();
+    while (!token.cancelled()) std::this_thread::yield();
     ended = true;
-    woken.throw_if_cancelled();
+    token.throw_if_cancelled();
   });
 }
 
