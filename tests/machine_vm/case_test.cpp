@@ -394,6 +394,7 @@ TEST_F(Cases, CHAN_28_AnotherUserWhoReachesTheSocketIsNotServed) {
     return in_child([&] {
       if (::setresgid(user, user, user) != 0 || ::setresuid(user, user, user) != 0) return 50;
       Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      if (!fd) return 53;
       if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return 51;
       [[maybe_unused]] auto sent = ::send(fd.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
       pollfd readable{fd.get(), POLLIN, 0};

@@ -75,6 +75,7 @@ TEST_F(ImageMachine, LIFE_27_TenFirstUsesThatFailAllGetTheReasonAndTheNextMakesO
   std::filesystem::rename(image, away);
   auto ten_times = [](const std::function<void()>& use) {
     std::vector<std::jthread> callers;
+    callers.reserve(10);
     for (int i = 0; i < 10; i++) callers.emplace_back(use);
   };
   ten_times([&] {

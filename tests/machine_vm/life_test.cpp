@@ -11,6 +11,8 @@
 #include <set>
 #include <sys/socket.h>
 
+#include <fmt/format.h>
+
 namespace holt::test {
 namespace {
 
@@ -223,17 +225,20 @@ TEST_F(Life, CLONE_09_MachinesNeverChangeTheirTemplateOrImage) {
   before = digest_all();
   {
     std::vector<Machine> clones;
+    clones.reserve(2);
     for (int i = 0; i < 2; i++) {
       clones.push_back(create({.resources = {.memory_mb = k_memory_mb}, .lifetime = Lifetime::ephemeral}));
     }
     // Each writes its own pattern into its memory, at the same time, and finds it there unmixed.
     std::vector<std::jthread> writers;
-    for (std::size_t i = 0; i < clones.size(); i++) {
-      writers.emplace_back([&, i] {
-        std::string letter(1, static_cast<char>('a' + i));
-        auto result = clones[i].exec_shell("head -c 50000000 /dev/zero | tr '\\0' " + letter +
-                                           " > /dev/shm/fill; rm -rf /usr/share; sync; tr -d " + letter +
-                                           " < /dev/shm/fill | wc -c; stat -c %s /dev/shm/fill");
+    writers.reserve(clones.size());
+    for (const auto& clone : clones) {
+      auto script = fmt::format(
+          "head -c 50000000 /dev/zero | tr '\\0' {0} > /dev/shm/fill; rm -rf /usr/share; sync; "
+          "tr -d {0} < /dev/shm/fill | wc -c; stat -c %s /dev/shm/fill",
+          writers.empty() ? "a" : "b");
+      writers.emplace_back([clone, script] {
+        auto result = clone.exec_shell(script);
         EXPECT_EQ(result.out, "0\n50000000\n") << result.err;
       });
     }
