@@ -41,6 +41,9 @@ struct Difference {
   const char* pack = "gzip";            ///< of what holt reads; umoci gets gzip
   std::vector<std::string> above = {};  ///< bytes of more layers
 };
+void PrintTo(const Difference& difference, std::ostream* out) {
+  *out << difference.name;
+}
 
 /// Everything that is compared of an entry but its path.
 struct Entry {

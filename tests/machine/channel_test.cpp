@@ -67,6 +67,9 @@ struct Lie {
   const char* name;
   std::function<void(GuestVoice&, std::uint32_t stream)> tell;
 };
+void PrintTo(const Lie& lie, std::ostream* out) {
+  *out << lie.name;
+}
 
 class ALie : public ::testing::TestWithParam<Lie> {};
 

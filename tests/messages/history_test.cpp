@@ -100,6 +100,9 @@ struct Row {
   const char* input;
   const char* written;  ///< null: refused
 };
+void PrintTo(const Row& row, std::ostream* out) {
+  *out << row.name;
+}
 
 /// A request part, read and written; null when it is refused.
 Json rewritten_part(const std::string& kind, const std::string& part) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <thread>
 
@@ -31,6 +32,9 @@ struct WorldMaker {
   std::string name;
   std::function<std::unique_ptr<World>()> make;  ///< null world: skip, `make` has printed why
 };
+inline void PrintTo(const WorldMaker& maker, std::ostream* out) {
+  *out << maker.name;
+}
 inline std::string world_name(const testing::TestParamInfo<WorldMaker>& info) {
   return info.param.name;
 }
