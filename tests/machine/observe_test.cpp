@@ -33,7 +33,7 @@ class Observing : public ::testing::Test {
   /// What a monitor does at its end. Never returns.
   [[noreturn]] static void live_and_end(const MachineFolder& folder, int told) {
     try {
-      auto lock = FileLock::acquire(folder.lock_file(), Deadline::after(60s));
+      [[maybe_unused]] auto lock = FileLock::acquire(folder.lock_file(), Deadline::after(60s));
       folder.write_status({.state = MachineState::stopped, .monitor = identify_process(::getpid())});
       write_all(told, "x");
       ::_exit(0);

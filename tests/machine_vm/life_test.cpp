@@ -132,6 +132,7 @@ TEST_F(Life, TheHostsEnvironmentAndFilesAreNotInTheMachine) {
 
 TEST_F(Life, NoPacketLeavesAMachineWithoutANetwork) {
   Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_TRUE(listener);
   sockaddr_in any{};
   any.sin_family = AF_INET;
   ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&any), sizeof any), 0);

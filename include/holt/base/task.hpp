@@ -59,6 +59,8 @@ Task<void> sleep_for(std::chrono::nanoseconds duration);
 /// what it throws. `cancel` cancels it from any thread. Not to be called from a coroutine.
 template <class T>
 T sync_wait(Task<T> task, const CancellationToken& cancel = {}) {
+  // The lambda lives as long as run_to_end.
+  // NOLINTBEGIN(cppcoreguidelines-avoid-capturing-lambda-coroutines)
   if constexpr (std::is_void_v<T>) {
     detail::run_to_end([&]() -> Task<void> { co_await std::move(task); }, cancel);
   } else {
@@ -66,6 +68,7 @@ T sync_wait(Task<T> task, const CancellationToken& cancel = {}) {
     detail::run_to_end([&]() -> Task<void> { result.emplace(co_await std::move(task)); }, cancel);
     return std::move(*result);
   }
+  // NOLINTEND(cppcoreguidelines-avoid-capturing-lambda-coroutines)
 }
 
 }  // namespace holt
