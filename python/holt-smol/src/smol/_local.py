@@ -22,8 +22,10 @@ READY_TIMEOUT = 120.0
 STOP_GRACE = 10.0
 _LEAST_STOP_GRACE = 0.001
 
-#: The engine's states as this module shows them. Only ``running`` takes commands.
+#: Of the command of a life.
 _WORKLOAD_KEY = "smol-workload"
+
+#: The engine's states as this module shows them. Only ``running`` takes commands.
 _STATES = {"running": "running", "paused": "paused", "suspended": "paused"}
 _IDLE = ("created", "stopped", "suspended", "failed")
 
