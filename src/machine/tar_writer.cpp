@@ -20,25 +20,27 @@ struct EntryDeleter {
   void operator()(archive_entry* entry) const { archive_entry_free(entry); }
 };
 
+/// Made once, kept for all tars.
+locale_t utf8_locale() {
+  static const locale_t made = [] {
+    auto locale = ::newlocale(LC_ALL_MASK, "C.UTF-8", nullptr);
+    // Of a C library that does not bring it along, names of other than ASCII are marked too.
+    return locale != nullptr ? locale : ::newlocale(LC_ALL_MASK, "C", nullptr);
+  }();
+  return made;
+}
+
 /// While it lives, text of this thread is UTF-8, whatever the program's locale says. libarchive then writes
 /// names that are UTF-8 as they are and marks those with other bytes, which pass through unchanged, by a
 /// record "hdrcharset=BINARY". (Asked for once and for all, that record stands at every name, and GNU tar
 /// warns of each.)
 class Utf8Text {
  public:
-  Utf8Text() : locale_(::newlocale(LC_ALL_MASK, "C.UTF-8", nullptr)) {
-    // Of a C library that does not bring it along, names of other than ASCII are marked too.
-    if (locale_ == nullptr) locale_ = ::newlocale(LC_ALL_MASK, "C", nullptr);
-    before_ = ::uselocale(locale_);
-  }
-  ~Utf8Text() {
-    ::uselocale(before_);
-    ::freelocale(locale_);
-  }
+  Utf8Text() : before_(::uselocale(utf8_locale())) {}
+  ~Utf8Text() { ::uselocale(before_); }
   Utf8Text(const Utf8Text&) = delete;
 
  private:
-  locale_t locale_;
   locale_t before_;
 };
 
